@@ -11,6 +11,8 @@ import (
 // types by reflection.
 func AppendPayload(b []byte, payload any) ([]byte, error) {
 	switch p := payload.(type) {
+	case Spelled:
+		return append(b, p...), nil
 	case *TaskReply:
 		b = append(b, `{"task":`...)
 		return append(p.Task.Append(b), '}'), nil

@@ -31,8 +31,20 @@ type Request struct {
 	Form      dialect.Dialect
 
 	Declared *Operation      // the declaration of Operation, or nil if it is not looked up yet
+	Repeat   *Repeat         // what it has in common with requests before and after it; may be nil
 	Members  []object.Member // of the payload, as long as the line lives; nil if it is not taken apart yet
 }
+
+// A Repeat is what requests of an agent have in common that differ only in their ids and times. Their operation is
+// Stable. One goroutine at a time may use it.
+type Repeat struct {
+	Body   any     // the payload, read; nil until then
+	Seen   uint64  // the version of the state that decided about the latest of them
+	Answer Spelled // of that version; nil: it is not kept
+}
+
+// Spelled is the payload of an answer as JSON.
+type Spelled []byte
 
 // Declaration returns the declaration of the operation, or nil if it is unknown.
 func (r *Request) Declaration() *Operation {

@@ -18,6 +18,7 @@ type Operation struct {
 	Audience  Audience
 	Published bool     // part of the published stdio protocol; otherwise an extension
 	Writes    bool     // it can change the state, so its repeats are recognized
+	Stable    bool     // its answer depends only on the state and the caller, and not on the time
 	OfTask    bool     // it is answered with one task, or with its task response
 	Answer    *Answer  // the declaration of its answers
 	Examples  []string // payloads; "" for a request without one
@@ -111,6 +112,9 @@ func OperationNamed(name string) *Operation { return operationsByName[name] }
 func (o *Operation) IsWrite() bool {
 	return o != nil && o.Writes
 }
+
+// IsStable reports whether the answer depends only on the state and the caller. A nil Operation's does not.
+func (o *Operation) IsStable() bool { return o != nil && o.Stable }
 
 // OpenToAgents reports whether agents may request the operation.
 func (o *Operation) OpenToAgents() bool {

@@ -402,7 +402,7 @@ var taskOperations = []Operation{
 		Examples: []string{`{"role": "worker", "status": "idle", "capabilities": ["typescript"]}`, ""},
 	}),
 	request[QueryTasks](Operation{
-		Name: "query-tasks", Answer: answerTasks, Published: true,
+		Name: "query-tasks", Answer: answerTasks, Published: true, Stable: true,
 		Summary: "List the tasks that you submitted or that are assigned to you",
 		About:   "The oldest task comes first. The list leaves out description, payload and result, which can be large; get-task has them.",
 		HTTP:    []string{"GET /api/v1/server/tasks"},
@@ -423,7 +423,7 @@ var taskOperations = []Operation{
 		},
 	}),
 	request[TaskID](Operation{
-		Name: "get-task", Answer: answerTask, Published: true, OfTask: true,
+		Name: "get-task", Answer: answerTask, Published: true, Stable: true, OfTask: true,
 		Summary:  "Show a task in full",
 		About:    "The answer has the description, the payload, the progress and, when the task is done, the result.",
 		HTTP:     []string{"GET /api/v1/tasks/{id}", "GET /api/v1/server/tasks/{id}"},

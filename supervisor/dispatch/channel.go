@@ -151,9 +151,16 @@ func (c *Channel) reply(m *wire.Answered, now time.Time) {
 // message about one, has been parsed already.
 func (c *Channel) request(r *wire.Request, now time.Time) {
 	err := c.admit(now, false)
-	if err == nil && r.Body == nil {
+	switch {
+	case err != nil || r.Body != nil:
+	case r.Repeat != nil && r.Repeat.Body != nil:
+		r.Body = r.Repeat.Body
+	default:
 		err = handlers.PrepareIn(&c.payloads, r)
 		c.takes = c.takes || r.Declaration().IsWrite()
+		if r.Repeat != nil && err == nil {
+			r.Repeat.Body = r.Body
+		}
 	}
 	if err != nil {
 		c.refuse(true, r.Form, r.RawID(), calledOf(r).String(), err, now)

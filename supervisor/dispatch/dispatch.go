@@ -43,6 +43,7 @@ type Dispatcher struct {
 
 	mu        sync.Mutex // guards the fields below
 	state     *handlers.State
+	version   uint64 // grows when state changes
 	quotas    quotas
 	filling   batch         // decided, but not yet being committed
 	taken     chan struct{} // closed when the filling batch is taken; nil while no goroutine waits
@@ -177,7 +178,8 @@ type work struct {
 	room     []byte // for spelling
 	trail    []byte // for the audit
 
-	missing []string // tasks of the next input that may be archived
+	kept    [1]handlers.Letter // a kept answer
+	missing []string           // tasks of the next input that may be archived
 }
 
 // decide handles one input. It returns false when the data that was looked up for the input is
@@ -199,11 +201,16 @@ func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
 	if saying(in) {
 		in.Took = time.Since(in.At)
 	}
+	if answer := d.kept(in); answer != nil {
+		d.take(handlers.Outcome{Letters: w.one(*answer)}, w)
+		return true
+	}
 	out := d.state.Handle(*in)
 	if out.Again {
 		w.missing = append(w.missing[:0], out.Missing...)
 		return false
 	}
+	d.remember(in, &out)
 	d.explainRemoved(in, out.Refused)
 	if len(out.Records) > 0 {
 		d.quotas.add(&in.From, storedBy(in, &out), in.At)
@@ -381,6 +388,7 @@ func (d *Dispatcher) Adopt(rules handlers.Rules) {
 	d.Look(func(state *handlers.State) {
 		state.Adopt(rules)
 		d.options.Rules = rules
+		d.version++
 	})
 }
 

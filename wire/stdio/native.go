@@ -10,10 +10,10 @@ import (
 )
 
 // native reads a request or an event, given the members of its payload.
-func (r *Reader) native(members []object.Member) wire.Message {
+func (r *Reader) native(line []byte, members []object.Member) wire.Message {
 	kind, op := readType(r.known.Type)
 	if strings.HasPrefix(kind, "request:") {
-		return r.request(kind, op, members)
+		return r.request(line, kind, op, members)
 	}
 	return r.event(kind, members)
 }
@@ -48,7 +48,7 @@ func readType(value []byte) (name string, of *wire.Operation) {
 
 // request reads the envelope of a request, given its operation, if that exists, and the members
 // of its payload. An error is answered if the request has an id.
-func (r *Reader) request(kind string, op *wire.Operation, members []object.Member) wire.Message {
+func (r *Reader) request(line []byte, kind string, op *wire.Operation, members []object.Member) wire.Message {
 	k := &r.known
 	refused := func(err *wire.Error) wire.Message {
 		return &wire.Refused{ID: dialect.Correlatable(k.ID), Type: kind, Request: true, Err: err}
@@ -73,6 +73,9 @@ func (r *Reader) request(kind string, op *wire.Operation, members []object.Membe
 		q.ID, q.Timestamp = r.reads.text(k.ID), r.reads.text(k.Timestamp)
 	}
 	q.Operation, q.Payload, q.Declared, q.Members = kind[len("request:"):], body(k), op, members
+	if op != nil && op.Stable {
+		q.Repeat = r.shapes.keep(line, k, op)
+	}
 	return q
 }
 

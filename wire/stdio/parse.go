@@ -38,10 +38,14 @@ type Reader struct {
 	room, inside []object.Member // of the line and of its payload
 	known        dialect.Keys
 	reads        reads
+	shapes       shapes
 }
 
 // Parse reads a line. A line that begins with another byte than a bracket is log.
 func (r *Reader) Parse(line []byte) wire.Message {
+	if s := r.shapes.of(line); s != nil {
+		return r.again(line, s)
+	}
 	s := object.Scanner{Text: line}
 	if s.Space(); s.At == len(line) || line[s.At] != '{' && line[s.At] != '[' {
 		return wire.Log{}
@@ -88,7 +92,7 @@ func (r *Reader) read(line []byte, payload []object.Member, cut string) wire.Mes
 	}
 	switch class {
 	case dialect.Native:
-		return r.native(payload)
+		return r.native(line, payload)
 	case dialect.ToolCall:
 		return r.call()
 	case dialect.Session:

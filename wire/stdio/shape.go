@@ -1,0 +1,100 @@
+package stdio
+
+import (
+	"bytes"
+
+	"orchestrator/wire"
+	"orchestrator/wire/dialect"
+)
+
+// An agent that waits asks the same again and again. A line that differs from an earlier request only in the text of
+// its id and in its time is a valid request, too, and is not parsed again.
+
+// A shape is a request, and the parts of its line that may differ.
+type shape struct {
+	line      []byte  // nil: none
+	free      [2]span // in their order in the line
+	id, time  span
+	payload   span
+	operation *wire.Operation
+	repeat    *wire.Repeat
+}
+
+// A span is a part of a line.
+type span struct{ from, to int }
+
+// shapes are the latest shapes of an agent.
+type shapes struct {
+	latest [fewShapes]shape
+	next   int
+}
+
+// The number of shapes that are kept, and the longest line of one.
+const fewShapes, maxShape = 4, 1 << 10
+
+// of returns the shape of a line, or nil.
+func (s *shapes) of(line []byte) *shape {
+	for i := range s.latest {
+		if k := &s.latest[i]; len(k.line) == len(line) && k.line != nil && k.fits(line) {
+			return k
+		}
+	}
+	return nil
+}
+
+// fits reports whether a line of the same length has the shape.
+func (k *shape) fits(line []byte) bool {
+	a, b := k.free[0], k.free[1]
+	return bytes.Equal(line[:a.from], k.line[:a.from]) && bytes.Equal(line[a.to:b.from], k.line[a.to:b.from]) &&
+		bytes.Equal(line[b.to:], k.line[b.to:]) && isPlain(line[k.id.from+1:k.id.to-1]) && plainTime(line[k.time.from:k.time.to])
+}
+
+// isPlain reports whether text may stand in a JSON string as it is. Text that is not ASCII is left to the parser.
+func isPlain(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// keep keeps the shape of a valid request in a line, and returns what its repeats share. It returns nil if the shape
+// is not kept.
+func (s *shapes) keep(line []byte, k *dialect.Keys, operation *wire.Operation) *wire.Repeat {
+	if len(line) > maxShape || !isPlain(k.ID[1:len(k.ID)-1]) || !plainTime(k.Timestamp) {
+		return nil
+	}
+	place := &s.latest[s.next]
+	s.next = (s.next + 1) % fewShapes
+	*place = shape{
+		line: append(place.line[:0], line...), id: spanOf(line, k.ID), time: spanOf(line, k.Timestamp), payload: spanOf(line, k.Payload),
+		operation: operation, repeat: new(wire.Repeat),
+	}
+	place.free = [2]span{place.id, place.time}
+	if place.time.from < place.id.from {
+		place.free = [2]span{place.time, place.id}
+	}
+	return place.repeat
+}
+
+// spanOf returns the place of a value in its line. The value ends where its room does.
+func spanOf(line, value []byte) span {
+	if value == nil {
+		return span{}
+	}
+	from := cap(line) - cap(value)
+	return span{from, from + len(value)}
+}
+
+// again returns the request in a line of a shape.
+func (r *Reader) again(line []byte, s *shape) wire.Message {
+	q := r.reads.requests.next()
+	q.ID, q.Timestamp = r.reads.text(line[s.id.from:s.id.to]), r.reads.text(line[s.time.from:s.time.to])
+	q.Operation, q.Declared, q.Repeat = s.operation.Name, s.operation, s.repeat
+	q.Payload = []byte("{}")
+	if s.payload.to > 0 {
+		q.Payload = line[s.payload.from:s.payload.to]
+	}
+	return q
+}
