@@ -13,7 +13,7 @@ import (
 // A shape is a request, and the parts of its line that may differ.
 type shape struct {
 	line      []byte  // nil: none
-	free      [2]span // in their order in the line
+	free      [2]span // what stands between the quotes of id and time, in their order in the line
 	id, time  span
 	payload   span
 	operation *wire.Operation
@@ -22,6 +22,9 @@ type shape struct {
 
 // A span is a part of a line.
 type span struct{ from, to int }
+
+// inner returns the span between the quotes of a string.
+func (s span) inner() span { return span{s.from + 1, s.to - 1} }
 
 // shapes are the latest shapes of an agent.
 type shapes struct {
@@ -46,7 +49,7 @@ func (s *shapes) of(line []byte) *shape {
 func (k *shape) fits(line []byte) bool {
 	a, b := k.free[0], k.free[1]
 	return bytes.Equal(line[:a.from], k.line[:a.from]) && bytes.Equal(line[a.to:b.from], k.line[a.to:b.from]) &&
-		bytes.Equal(line[b.to:], k.line[b.to:]) && isPlain(line[k.id.from+1:k.id.to-1]) && plainTime(line[k.time.from:k.time.to])
+		bytes.Equal(line[b.to:], k.line[b.to:]) && isPlain(line[k.id.inner().from:k.id.inner().to]) && plainTime(line[k.time.from:k.time.to])
 }
 
 // isPlain reports whether text may stand in a JSON string as it is. Text that is not ASCII is left to the parser.
@@ -71,9 +74,9 @@ func (s *shapes) keep(line []byte, k *dialect.Keys, operation *wire.Operation) *
 		line: append(place.line[:0], line...), id: spanOf(line, k.ID), time: spanOf(line, k.Timestamp), payload: spanOf(line, k.Payload),
 		operation: operation, repeat: new(wire.Repeat),
 	}
-	place.free = [2]span{place.id, place.time}
+	place.free = [2]span{place.id.inner(), place.time.inner()}
 	if place.time.from < place.id.from {
-		place.free = [2]span{place.time, place.id}
+		place.free = [2]span{place.time.inner(), place.id.inner()}
 	}
 	return place.repeat
 }
