@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,7 +12,7 @@ import (
 
 // plainSamples are documents as they are written, and some that look like them.
 var plainSamples = []string{
-	`{"view":{"id":"t","name":"n","type":"w","status":"queued","state":"pending","payload":{"n":1.0},"requiredRole":null,"requiredCapabilities":[],"dependencies":[],"priority":2,"submittedBy":"agent:a","assignedTo":null,"result":null,"createdAt":"2026-11-21T10:00:00.000Z"},"created":7}`,
+	`{"view":{"id":"t","name":"n","type":"w","status":"queued","state":"pending","payload":{"n":1.0},"requiredRole":"reviewer","requiredCapabilities":[],"dependencies":[],"priority":2,"submittedBy":"agent:a","assignedTo":null,"result":null,"createdAt":"2026-11-21T10:00:00.000Z"},"created":7}`,
 	`{"view":{"id":"t","name":"a \\ \"b\"","type":"w","status":"queued","state":"pending","description":"d","submittedBy":"operator","createdAt":"x"},"run":"r","way":"m","created":7,"ended":8}`,
 	`{"view":{"id":"t","name":"n","type":"w","status":"running","state":"running","assignedTo":"a"},"created":7}`,
 	`{"view":{"id":"t","name":"\ud800","status":"queued","state":"pending"},"created":7}`,
@@ -32,8 +33,9 @@ func FuzzPlainDocuments(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var room []object.Member
+		var plain state.PlainReader
 		var task, slowTask state.SnapshotTask
-		if task.ReadPlain(text, &room) {
+		if plain.Read(text, &task) {
 			require.NoError(t, object.DecodeOwn(text, &slowTask))
 			require.Equal(t, respelled(t, &slowTask), respelled(t, &task))
 		}
@@ -56,10 +58,27 @@ func respelled(t *testing.T, kept *state.SnapshotTask) string {
 // TestPlainDocuments checks that the most frequent documents are read without reflection.
 func TestPlainDocuments(t *testing.T) {
 	var room []object.Member
+	var plain state.PlainReader
 	for i, text := range plainSamples {
 		var task state.SnapshotTask
 		var created state.TaskCreated
-		require.Equal(t, i < 2, task.ReadPlain([]byte(text), &room), text)
+		require.Equal(t, i < 2, plain.Read([]byte(text), &task), text)
 		require.Equal(t, i == 6, created.ReadPlain([]byte(text), &room), text)
 	}
+}
+
+// TestPlainTaskAllocates checks what a restart allocates for a waiting task: its id, its time and its payload. The
+// other texts are those of the task before.
+func TestPlainTaskAllocates(t *testing.T) {
+	var plain state.PlainReader
+	var task state.SnapshotTask
+	text := []byte(strings.Replace(plainSamples[0], `"priority":2,`, "", 1))
+	n := testing.AllocsPerRun(100, func() {
+		task = state.SnapshotTask{}
+		require.True(t, plain.Read(text, &task))
+	})
+	require.LessOrEqual(t, n, 3.0)
+	require.Equal(t, "reviewer", task.View.RequiredRole)
+	n = testing.AllocsPerRun(100, func() { task.Restore() })
+	require.LessOrEqual(t, n, 1.0, "a task without rare parts has room for them")
 }

@@ -114,8 +114,9 @@ func (r *restoring) restoreArchive(kept *snapshot) {
 // A restoring is a State that is being built from a snapshot.
 type restoring struct {
 	*state.State
-	broken   bool        // the snapshot is inconsistent
-	awaiting [][2]string // a delegated task, and the task that waits for it
+	broken   bool                 // the snapshot is inconsistent
+	read     []state.SnapshotTask // room for the tasks that are read together
+	awaiting [][2]string          // a delegated task, and the task that waits for it
 	links    []link
 }
 
@@ -147,11 +148,13 @@ func (r *restoring) named(ids []string) []*state.Task {
 
 // readTasks reads tasks and adds them to the State.
 func (r *restoring) readTasks(texts []wire.Raw, spread state.Spread) error {
-	read, failed := make([]state.SnapshotTask, len(texts)), make([]error, len(texts))
+	r.read = slices.Grow(r.read[:0], len(texts))[:len(texts)]
+	read, failed := r.read, make([]error, len(texts))
 	spread.Over(len(texts), func(from, to int) {
-		var room []object.Member
+		var plain state.PlainReader
 		for i := from; i < to; i++ {
-			if !read[i].ReadPlain(texts[i], &room) {
+			read[i] = state.SnapshotTask{}
+			if !plain.Read(texts[i], &read[i]) {
 				read[i] = state.SnapshotTask{}
 				failed[i] = object.DecodeOwn(texts[i], &read[i])
 			}

@@ -32,20 +32,40 @@ func (t *Task) AppendPlain(b []byte) []byte {
 	return append(object.AppendOptional(b, "way", string(t.Way)), '}')
 }
 
-// ReadPlain reads a waiting task. It reports false for another one.
-func (s *SnapshotTask) ReadPlain(text []byte, room *[]object.Member) bool {
-	var view []byte
-	var state, method string
+// A PlainReader reads the tasks of a snapshot, one after the other. A text that two neighboring tasks have in
+// common, such as their description, is in memory once.
+type PlainReader struct {
+	members, inside                          []object.Member
+	name, kind, description, role, submitter string // of the task before
+}
+
+// Read reads a waiting task. It reports false for another one.
+func (p *PlainReader) Read(text []byte, s *SnapshotTask) (ok bool) {
+	if object.Numbered(text) {
+		return false
+	}
+	var view, status, state []byte
+	var way string
+	p.members, p.inside, _, ok = object.ScanBoth(text, object.PlainDepth, p.members, "view", p.inside)
 	v := &s.View
-	ok := object.ReadPlain(text, room,
-		"view", &view, "run", &s.Run, "way", &method, "created", &s.Created, "ended", &s.Ended,
-	) && view != nil && object.ReadPlain(view, room,
-		"id", &v.ID, "name", &v.Name, "type", &v.Type, "status", &v.Status, "state", &state, "description", &v.Description,
-		"payload", &v.Payload, "priority", &v.Priority, "submittedBy", &v.SubmittedBy, "createdAt", &v.CreatedAt,
-		"requiredRole", object.Fixed("null"), "requiredCapabilities", object.Fixed("[]"), "dependencies", object.Fixed("[]"), "assignedTo", object.Fixed("null"), "result", object.Fixed("null"),
+	ok = ok && object.ReadMembers(p.members,
+		"view", &view, "run", &s.Run, "way", &way, "created", &s.Created, "ended", &s.Ended,
+	) && p.inside != nil && object.ReadMembers(p.inside,
+		"id", &v.ID, "name", object.Likely{Text: &v.Name, Before: &p.name}, "type", object.Likely{Text: &v.Type, Before: &p.kind},
+		"status", &status, "state", &state, "description", object.Likely{Text: &v.Description, Before: &p.description},
+		"payload", &v.Payload, "priority", &v.Priority, "requiredRole", object.OrNull{Text: &v.RequiredRole, Before: &p.role},
+		"submittedBy", object.Likely{Text: &v.SubmittedBy, Before: &p.submitter}, "createdAt", &v.CreatedAt,
+		"requiredCapabilities", object.Fixed("[]"), "dependencies", object.Fixed("[]"), "assignedTo", object.Fixed("null"), "result", object.Fixed("null"),
 	)
-	s.Way, v.State = Way(method), wire.TaskPending
-	return ok && v.ID != "" && state == string(v.State) && v.Status == v.State.Status()
+	v.State, v.Status = wire.TaskPending, wire.TaskPending.Status()
+	p.name, p.kind, p.description, p.role, p.submitter = v.Name, v.Type, v.Description, v.RequiredRole, v.SubmittedBy
+	s.Way, s.plain = Way(way), ok
+	return ok && v.ID != "" && is(state, string(v.State)) && is(status, v.Status)
+}
+
+// is reports whether a JSON value is a string with a text.
+func is(value []byte, text string) bool {
+	return len(value) >= 2 && value[0] == '"' && string(object.Unquote(value)) == text
 }
 
 // ReadPlain reads the fact of a new task. It reports false for one with rare members.

@@ -26,6 +26,8 @@ type SnapshotTask struct {
 	Delivered []snapshotDelivery `json:"delivered,omitzero"` // without the data, which are in the result
 	Links     []Need             `json:"links,omitzero"`     // its dependencies in the graph
 	Handed    *snapshotHandedOn  `json:"handed,omitzero"`
+
+	plain bool // it has none of the parts that few tasks have
 }
 
 // A snapshotHandedOn is the delegation of a task.
@@ -113,6 +115,9 @@ func (s *SnapshotTask) Restore() *Task {
 	t := &Task{
 		View: stored(&s.View), urgency: hub.Urgency(s.View.Priority), Run: s.Run, Deaths: s.Deaths,
 		Number: s.Created, Ended: s.Ended, result: s.Result, Stub: s.Stub, Way: s.Way,
+	}
+	if s.plain {
+		return t
 	}
 	t.View.Details = t.View.Details.Filled()
 	if s.Block != nil { // the view of an earlier version did not have it

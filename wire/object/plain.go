@@ -12,17 +12,33 @@ import (
 // A Fixed is for a member that must have this value.
 type Fixed string
 
+// An OrNull is for a member that is a string, or null for an empty one, and else a Likely.
+type OrNull struct{ Text, Before *string }
+
+// A Likely is for a member that is a string, which is often the same as in the document before. Then
+// both share the memory of the text.
+type Likely struct{ Text, Before *string }
+
 // ReadPlain reads an object without reflection. Each key is followed by where its value goes: a *string,
-// *int64, *uint64, *Raw, a *[]byte for a part of the text, or a Fixed. ReadPlain reports false if the
-// object has other members, or if reflection might read the text differently.
+// *int64, *uint64, *Raw, a *[]byte for a part of the text, an OrNull, a Likely, or a Fixed. ReadPlain reports
+// false if the object has other members, or if reflection might read the text differently.
 func ReadPlain(text []byte, room *[]Member, members ...any) (ok bool) {
-	if bytes.Contains(text, []byte(`\u`)) {
+	if Numbered(text) {
 		return false
 	}
-	if *room, _, ok = Scan(text, 128, *room); !ok {
-		return false
-	}
-	for _, m := range *room {
+	*room, _, ok = Scan(text, PlainDepth, *room)
+	return ok && ReadMembers(*room, members...)
+}
+
+// PlainDepth is how deep a plain document may nest.
+const PlainDepth = 128
+
+// Numbered reports whether characters of a text may be escaped by their numbers. Reflection refuses some of them.
+func Numbered(text []byte) bool { return bytes.Contains(text, []byte(`\u`)) }
+
+// ReadMembers is ReadPlain for the members of an object that is not Numbered.
+func ReadMembers(all []Member, members ...any) bool {
+	for _, m := range all {
 		at := 0
 		for at < len(members) && members[at].(string) != string(m.Key) {
 			at += 2
@@ -47,10 +63,28 @@ func readPlain(value []byte, to any) bool {
 		*to = bytes.Clone(value)
 	case *[]byte:
 		*to, ok = value, *to == nil // reflection would merge two of them
+	case Likely:
+		ok = to.read(value)
+	case OrNull:
+		if *to.Text = ""; string(value) != "null" {
+			ok = Likely(to).read(value)
+		}
 	case Fixed:
 		ok = string(value) == string(to)
 	}
 	return ok && err == nil
+}
+
+func (l Likely) read(value []byte) bool {
+	if len(value) < 2 || value[0] != '"' {
+		return false
+	}
+	if text := Unquote(value); string(text) == *l.Before {
+		*l.Text = *l.Before
+	} else {
+		*l.Text = string(text)
+	}
+	return true
 }
 
 // A Stream is a list in a document of our own. Its elements are read one at a time, so that a long list
