@@ -131,21 +131,20 @@ func (md mailDecision) unknownName(word string) *wire.Error {
 // IdempotencyKey returns the idempotency key of an input, its sender, and the Lookup to fill in.
 // The caller must search the log for the key before it calls Handle.
 func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
-	return (&turn{state: s.State}).idempotencyKey(in)
+	if r, ok := in.Message.(*wire.Request); ok {
+		return (&turn{state: s.State}).idempotencyKey(in.From, r.Body)
+	}
+	return nil, "", ""
 }
 
-func (t *turn) idempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
-	r, ok := in.Message.(*wire.Request)
-	if !ok {
-		return nil, "", ""
-	}
-	switch m := r.Body.(type) {
+func (t *turn) idempotencyKey(caller Actor, body any) (l *wire.Lookup, from, key string) {
+	switch m := body.(type) {
 	case *wire.SendMessage:
-		if from, err := t.state.Agents.Writer(in.From, m.From, "from_actor"); m.Key != "" && err == nil {
+		if from, err := t.state.Agents.Writer(caller, m.From, "from_actor"); m.Key != "" && err == nil {
 			return &m.Lookup, from, m.Key
 		}
 	case *wire.SaySession:
-		if x, err := t.by(in.From).sessions().locate(m); err == nil {
+		if x, err := t.by(caller).sessions().locate(m); err == nil {
 			return &m.Lookup, x.of.Key(), m.Message.MessageID
 		}
 	}
@@ -154,7 +153,7 @@ func (t *turn) idempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
 
 // outdated reports whether the Lookup of a request is too old to decide it.
 func (d *decision) outdated(r *wire.Request) bool {
-	l, from, key := (&turn{state: d.state}).idempotencyKey(&Input{From: d.from, Message: r})
+	l, from, key := d.idempotencyKey(d.from, r.Body)
 	if l == nil {
 		return false
 	}

@@ -98,7 +98,7 @@ type mouth struct {
 	mail   *stdin.Mailbox
 }
 
-func newMouth(b *testing.B, record dispatch.Record) *mouth {
+func newMouth(b testing.TB, record dispatch.Record) *mouth {
 	s := New(Options{
 		Name: "bench", StateDir: b.TempDir(), Log: hclog.NewNullLogger(), Record: record,
 		Protocol: dispatch.Protocol{Rate: 1 << 30, Burst: 1 << 30},
@@ -116,7 +116,6 @@ func newMouth(b *testing.B, record dispatch.Record) *mouth {
 	c := s.dispatcher.Channel("a", "r", func(string, string, int64) {})
 	c.Open(o.mail)
 	o.speech.Messages = c
-	b.ReportAllocs()
 	return o
 }
 
@@ -133,15 +132,44 @@ func (m *mouth) end(b *testing.B) {
 // BenchmarkAsks measures a chunk of 64 requests in one agent's goroutine: split, parsed,
 // decided, answered in one write, and noted.
 func BenchmarkAsks(b *testing.B) {
-	o := newMouth(b, nil)
-	var chunk []byte
+	for name, differ := range map[string]int{"same": 0, "different": 1} {
+		b.Run(name, func(b *testing.B) {
+			o := newMouth(b, nil)
+			chunk := questions(differ)
+			b.ReportAllocs()
+			for b.Loop() {
+				o.speech.Write(child.Stdout, chunk)
+			}
+			o.end(b)
+		})
+	}
+}
+
+// questions returns a chunk of requests that differ in their payloads, if differ is 1, or only in their ids.
+func questions(differ int) (chunk []byte) {
 	for i := range perChunk {
-		chunk = fmt.Appendf(chunk, `{"type":"request:query-tasks","id":"req-7b1c90de-52f4-4c1e-9a60-3d5e8f0a21%02d","timestamp":"2026-11-21T10:00:00Z","payload":{"status":"queued"}}`+"\n", i)
+		chunk = fmt.Appendf(chunk, `{"type":"request:query-tasks","id":"req-7b1c90de-52f4-4c1e-9a60-3d5e8f0a21%02d","timestamp":"2026-11-21T10:00:00Z","payload":{"status":"queued","limit":%d}}`+"\n",
+			i, 10+i*differ)
 	}
-	for b.Loop() {
-		o.speech.Write(child.Stdout, chunk)
+	return chunk
+}
+
+// TestAllocationsOfAsks checks how often a request that only reads allocates, from its line to its answer and its
+// line in the audit: not at all if the answer is kept, but for some of each chunk, and otherwise for its payload, the
+// words in it, and the list.
+func TestAllocationsOfAsks(t *testing.T) {
+	for name, test := range map[string]struct {
+		differ int
+		most   float64 // for each request
+	}{"same": {0, 0.2}, "different": {1, 4.3}} {
+		t.Run(name, func(t *testing.T) {
+			o := newMouth(t, nil)
+			chunk := questions(test.differ)
+			each := testing.AllocsPerRun(50, func() { o.speech.Write(child.Stdout, chunk) }) / perChunk
+			require.LessOrEqual(t, each, test.most)
+			o.dispatcher.Close()
+		})
 	}
-	o.end(b)
 }
 
 // BenchmarkSubmits measures submitted tasks, which are recorded on disk before the replies
@@ -150,6 +178,7 @@ func BenchmarkSubmits(b *testing.B) {
 	log, err := eventlog.Open(b.Context(), eventlog.Options{Path: filepath.Join(b.TempDir(), "events.db"), Durable: true})
 	require.NoError(b, err)
 	o := newMouth(b, log)
+	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
 		var chunk []byte

@@ -38,9 +38,9 @@ type Request struct {
 // A Repeat is what requests of an agent have in common that differ only in their ids and times. Their operation is
 // Stable. One goroutine at a time may use it.
 type Repeat struct {
-	Body   any     // the payload, read; nil until then
-	Seen   uint64  // the version of the state that decided about the latest of them
-	Answer Spelled // of that version; nil: it is not kept
+	Body   any    // the payload, read; nil until then
+	Seen   uint64 // the version of the state that decided about the latest of them
+	Answer any    // a Spelled, of that version; nil: it is not kept
 }
 
 // Spelled is the payload of an answer as JSON.

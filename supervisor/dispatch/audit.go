@@ -60,7 +60,7 @@ const (
 
 const (
 	auditPause    = 200 * time.Millisecond // how long lines are gathered
-	auditAtOnce   = 64 << 10               // this many bytes are written at once
+	auditAtOnce   = 256 << 10              // this many bytes are written at once
 	maxAuditBytes = 8 << 20                // bytes kept in memory while the disk accepts no writes
 )
 

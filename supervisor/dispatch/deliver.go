@@ -459,8 +459,14 @@ func newSealer(at time.Time, messages int) sealer {
 	var ids strings.Builder
 	ids.Grow(idLength * messages)
 	var room [idLength]byte
-	for range messages {
-		_, _ = ids.Write(appendMessageID(room[:0]))
+	id := appendMessageID(room[:0])
+	next := rand.Uint32()
+	for range messages { // they differ in their last eight digits
+		var number [4]byte
+		binary.BigEndian.PutUint32(number[:], next)
+		hex.Encode(id[idLength-8:], number[:])
+		_, _ = ids.Write(id)
+		next++
 	}
 	return sealer{at: at, ids: ids.String()}
 }

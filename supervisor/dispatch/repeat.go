@@ -36,7 +36,7 @@ func (d *Dispatcher) remember(in *handlers.Input, out *handlers.Outcome) {
 		return
 	}
 	if answer, err := wire.AppendPayload(nil, out.Letters[0].Payload); err == nil {
-		r.Repeat.Answer = answer
+		r.Repeat.Answer = wire.Spelled(answer)
 	}
 }
 

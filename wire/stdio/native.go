@@ -74,7 +74,7 @@ func (r *Reader) request(line []byte, kind string, op *wire.Operation, members [
 	}
 	q.Operation, q.Payload, q.Declared, q.Members = kind[len("request:"):], body(k), op, members
 	if op != nil && op.Stable {
-		q.Repeat = r.shapes.keep(line, k, op)
+		r.shapes.keep(line, k, op)
 	}
 	return q
 }

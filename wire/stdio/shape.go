@@ -17,7 +17,7 @@ type shape struct {
 	id, time  span
 	payload   span
 	operation *wire.Operation
-	repeat    *wire.Repeat
+	repeat    *wire.Repeat // nil before the second request of this shape
 }
 
 // A span is a part of a line.
@@ -62,23 +62,21 @@ func isPlain(text []byte) bool {
 	return true
 }
 
-// keep keeps the shape of a valid request in a line, and returns what its repeats share. It returns nil if the shape
-// is not kept.
-func (s *shapes) keep(line []byte, k *dialect.Keys, operation *wire.Operation) *wire.Repeat {
+// keep keeps the shape of a valid request in a line.
+func (s *shapes) keep(line []byte, k *dialect.Keys, operation *wire.Operation) {
 	if len(line) > maxShape || !isPlain(k.ID[1:len(k.ID)-1]) || !plainTime(k.Timestamp) {
-		return nil
+		return
 	}
 	place := &s.latest[s.next]
 	s.next = (s.next + 1) % fewShapes
 	*place = shape{
 		line: append(place.line[:0], line...), id: spanOf(line, k.ID), time: spanOf(line, k.Timestamp), payload: spanOf(line, k.Payload),
-		operation: operation, repeat: new(wire.Repeat),
+		operation: operation,
 	}
 	place.free = [2]span{place.id.inner(), place.time.inner()}
 	if place.time.from < place.id.from {
 		place.free = [2]span{place.time.inner(), place.id.inner()}
 	}
-	return place.repeat
 }
 
 // spanOf returns the place of a value in its line. The value ends where its room does.
@@ -92,11 +90,15 @@ func spanOf(line, value []byte) span {
 
 // again returns the request in a line of a shape.
 func (r *Reader) again(line []byte, s *shape) wire.Message {
+	if s.repeat == nil {
+		s.repeat = new(wire.Repeat)
+	}
 	q := r.reads.requests.next()
 	q.ID, q.Timestamp = r.reads.text(line[s.id.from:s.id.to]), r.reads.text(line[s.time.from:s.time.to])
 	q.Operation, q.Declared, q.Repeat = s.operation.Name, s.operation, s.repeat
-	q.Payload = []byte("{}")
-	if s.payload.to > 0 {
+	if s.payload.to == 0 {
+		q.Payload = []byte("{}")
+	} else {
 		q.Payload = line[s.payload.from:s.payload.to]
 	}
 	return q

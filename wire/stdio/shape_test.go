@@ -66,11 +66,15 @@ func TestRepeatsShare(t *testing.T) {
 		require.Equal(t, fmt.Sprintf(`{"taskId":%q}`, task), string(q.Payload))
 		return q.Repeat
 	}
+	for i, task := range []string{"t1", "t2", "t3", "t4"} {
+		require.Nil(t, ask(i, task), "it may never be repeated")
+	}
 	first := []*wire.Repeat{ask(1, "t1"), ask(2, "t2"), ask(3, "t3"), ask(4, "t4")}
 	for i, task := range []string{"t1", "t2", "t3", "t4"} {
 		require.Same(t, first[i], ask(10+i, task))
 	}
-	require.NotSame(t, first[0], ask(20, "t5"))
+	require.Nil(t, ask(20, "t5"))
+	require.NotSame(t, first[0], ask(21, "t5"))
 	for i := range 4 {
 		for j := range i {
 			require.NotSame(t, first[i], first[j])
