@@ -15,7 +15,6 @@ import (
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/dialect"
 	"orchestrator/wire/mail"
-	"orchestrator/wire/object"
 )
 
 // An Input is one message to decide about.
@@ -316,7 +315,7 @@ func (d *decision) factOf(from, to, correlation string, f state.Fact) {
 			to, topic = actor, about
 		}
 	}
-	payload, err := object.Encode(f)
+	payload, err := state.Encode(f)
 	if err != nil {
 		panic(fmt.Sprintf("a %s cannot be encoded: %v", state.FactKind(f), err))
 	}

@@ -81,6 +81,12 @@ func (s *Scanner) why() string {
 	return "it is not valid JSON"
 }
 
+// IsCompact reports whether a text is one JSON value without white space between its parts.
+func IsCompact(text []byte) bool {
+	s := Scanner{Text: text, room: AnyDepth}
+	return s.value() && s.At == len(text) && CompactLen(text) == len(text)
+}
+
 // Space skips white space.
 func (s *Scanner) Space() {
 	for s.At < len(s.Text) {

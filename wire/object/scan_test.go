@@ -62,6 +62,15 @@ func TestScanAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { Scan(line, 64, room) }))
 }
 
+func TestIsCompact(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"a":[1,"b c",{}]}`: true, `null`: true, `1.5e3`: true, `" "`: true, `"\" "`: true,
+		`{"a": 1}`: false, ` 1`: false, `1 `: false, `[1, 2]`: false, ``: false, `{`: false, `1 2`: false, `"\ud800"`: false, `nul`: false,
+	} {
+		require.Equal(t, want, IsCompact([]byte(text)), text)
+	}
+}
+
 // FuzzScan checks that the scanner and the token reader of the JSON library accept the same
 // lines.
 func FuzzScan(f *testing.F) {
