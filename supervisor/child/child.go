@@ -147,6 +147,7 @@ func (c *Child) begin(path string) error {
 	h.watchdog.begins(spec.Run) // before the process exists
 	c.began = time.Now()
 	err = h.start(c, program, argv, attr)
+	spec.Env, spec.Command = nil, nil // the process has its own copies: they are most of the memory of an idle child
 	closeAll(ends.theirs...)
 	c.leaf.close()
 	if err != nil {

@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -36,6 +38,24 @@ func TestChildIsMarked(t *testing.T) {
 		c := start(t, h, sh("echo $ORC_RUN_ID $ORC_STATE_DIR"))
 		c.end(t)
 		require.Equal(t, c.spec.Run+" "+h.home+"\n", c.out.String())
+	})
+}
+
+// TestStartedChildForgetsItsEnvironment checks that a child does not keep its environment, of which its process has a
+// copy.
+func TestStartedChildForgetsItsEnvironment(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *Host) {
+		spec := sh("read end")
+		spec.Env = append(os.Environ(), "MORE=yes")
+		kept := weak.Make(&spec.Env[0])
+		c := start(t, h, spec)
+		spec = Spec{}
+		waitForThat(t, func() bool {
+			runtime.GC()
+			return kept.Value() == nil
+		})
+		require.True(t, c.CloseStdin())
+		c.end(t)
 	})
 }
 
