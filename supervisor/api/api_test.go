@@ -29,7 +29,7 @@ func serve(d *API, listeners ...net.Listener) (shut func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	server := NewServer(d.Handler(), d.Log)
 	if d.Runs != nil {
-		d.Runs.Answer = server.Answer
+		d.Runs.Answer = server.Await
 	}
 	done := make(chan struct{})
 	go func() {

@@ -30,7 +30,7 @@ func TestHog(t *testing.T) {
 	operators, err := Listen(filepath.Join(t.TempDir(), "api.sock"))
 	require.NoError(t, err)
 	runs := NewRuns(operators)
-	runs.Answer = server.Answer
+	runs.Answer = server.Await
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan struct{})
 	go func() {
@@ -113,7 +113,7 @@ func TestReservedFiles(t *testing.T) {
 	operators, err := Listen(filepath.Join(t.TempDir(), "api.sock"))
 	require.NoError(t, err)
 	runs := NewRuns(operators)
-	runs.Answer = server.Answer
+	runs.Answer = server.Await
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan struct{})
 	go func() {
@@ -160,7 +160,7 @@ func TestConnectionsOfAgents(t *testing.T) {
 	r := &Runs{Connections: func(agent string) int {
 		require.Equal(t, "one", agent)
 		return most
-	}, Answer: func(net.Listener) {}}
+	}, Answer: func(net.Listener) func() { return func() {} }}
 	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "r1.sock"))
 	require.NoError(t, err)
 	defer listener.Close()

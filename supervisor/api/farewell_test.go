@@ -98,7 +98,7 @@ func TestRefusalsThroughHost(t *testing.T) {
 			require.NoError(t, err)
 			door := &HostDoor{Host: fakeHost{c.hub, c.token}, Runs: NewRuns(operators), Log: hclog.NewNullLogger()}
 			server := NewServer(door.Handler(), hclog.NewNullLogger())
-			door.Runs.Answer = server.Answer
+			door.Runs.Answer = server.Await
 			ctx, stop := context.WithCancel(t.Context())
 			served := make(chan struct{})
 			go func() {

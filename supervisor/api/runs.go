@@ -30,9 +30,9 @@ const (
 // ends. Only hashes of tokens are stored, in memory, because tokens do not outlive the
 // orchestrator.
 type Runs struct {
-	// Answer serves a listener, as Server.Answer does. URL is the value of EnvURL, or "". Set
+	// Answer serves a listener, as Server.Await does. URL is the value of EnvURL, or "". Set
 	// both before calling Open.
-	Answer func(net.Listener)
+	Answer func(net.Listener) (forget func())
 	URL    string
 	Trace  Trace // see Socket
 	// Connections returns how many connections the socket of a run of an agent takes; nil: MostOfRun.
@@ -166,7 +166,10 @@ func (r *Runs) answer(listener net.Listener, path string, v *runSocket) error {
 	}
 	socket.Trace, socket.guest = r.Trace, v.uid
 	v.path, v.listener = path, socket
-	r.Answer(socket)
+	forget := r.Answer(socket)
+	if _, ok := v.keep(forget); !ok {
+		forget()
+	}
 	return nil
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// A Server serves many listeners, perhaps thousands; each costs one waiting goroutine.
+// A Server serves many listeners, perhaps thousands. Each costs one waiting goroutine, from its first connection on if
+// Await is used.
 type Server struct {
 	http *http.Server
 	log  hclog.Logger
@@ -27,6 +28,8 @@ type Server struct {
 	paused    chan struct{} // closed by the end of a pause; nil without a pause
 	answering sync.WaitGroup
 	streams   atomic.Pointer[streams]
+	quiet     *quietWatch // nil unless Await was called, or if the system has none
+	await     sync.Once   // makes quiet
 }
 
 // streams is the context of requests that may last for ever.
@@ -103,6 +106,28 @@ func (s *Server) Answer(l net.Listener) {
 	})
 }
 
+// Await is Answer for a listener that may never get a connection. It starts to serve the listener when the first
+// connection comes, which waits in the listener until then. forget must be called when the listener is closed.
+func (s *Server) Await(l net.Listener) (forget func()) {
+	s.await.Do(s.beginQuiet)
+	if forget = s.quiet.add(l); forget != nil {
+		return forget
+	}
+	s.Answer(l)
+	return func() {}
+}
+
+func (s *Server) beginQuiet() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	if s.quiet = newQuietWatch(); s.quiet != nil {
+		s.answering.Go(func() { s.quiet.run(s.Answer) }) // Serve waits for it
+	}
+}
+
 // Serve serves these listeners and the listeners of Answer until ctx ends. Then it gives running requests a moment to
 // finish.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) {
@@ -113,6 +138,9 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
+	if s.quiet != nil {
+		s.quiet.close()
+	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	if err := s.http.Shutdown(last); err != nil {

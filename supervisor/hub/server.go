@@ -28,7 +28,7 @@ func NewServer(p *Place) *Server { return &Server{place: p} }
 // Serve begins to serve a handler at the socket and at listeners.
 func (s *Server) Serve(handler http.Handler, listeners ...net.Listener) {
 	s.Server = api.NewServer(handler, s.place.Log)
-	s.place.Runs.Answer = s.Answer
+	s.place.Runs.Answer = s.Await
 	serving, cancel := context.WithCancel(context.Background())
 	served := make(chan struct{})
 	go func() {
