@@ -32,9 +32,10 @@ type Process interface {
 	Usage() (cpuMS, rss int64)
 }
 
-// An agent is the runtime state of an Agent. Only the goroutine of Run uses it.
+// An agent is the runtime state of an Agent. Only the goroutine of Run uses it. A change replaces its settings and does
+// not write to them, so that its runs can share them.
 type agent struct {
-	settings.Agent
+	*settings.Agent
 	voice *output.Agent
 
 	state     control.State

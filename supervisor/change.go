@@ -42,7 +42,7 @@ func (l *lifecycle) apply(changes []Change) []<-chan control.AgentOutcome {
 	for _, c := range changes {
 		a := l.agents[c.Name]
 		if a == nil {
-			a = l.enter(c.Agent)
+			a = l.enter(&c.Agent)
 		}
 		if a.guest {
 			expect(a, a.setSuccessor(c))
@@ -50,7 +50,7 @@ func (l *lifecycle) apply(changes []Change) []<-chan control.AgentOutcome {
 		}
 		switch c.Action {
 		case settings.ActionLive:
-			l.amend(a, c.Agent)
+			l.amend(a, &c.Agent)
 			expect(a, expectation{told: "keeps running"})
 		case settings.ActionStop:
 			a.removed, a.wanted = true, false
@@ -58,7 +58,7 @@ func (l *lifecycle) apply(changes []Change) []<-chan control.AgentOutcome {
 			leaving = append(leaving, a)
 		case settings.ActionStart:
 			a.removed = false
-			l.adopt(a, c.Agent)
+			l.adopt(a, &c.Agent)
 			if !c.Agent.Autostart {
 				expect(a, expectation{told: "waits to be started"})
 				continue
@@ -66,7 +66,7 @@ func (l *lifecycle) apply(changes []Change) []<-chan control.AgentOutcome {
 			a.wanted = true
 			expect(a, expectation{up: true})
 		case settings.ActionRestart:
-			e, stops := l.renew(a, c.Agent)
+			e, stops := l.renew(a, &c.Agent)
 			expect(a, e)
 			if stops {
 				leaving = append(leaving, a)
@@ -95,22 +95,22 @@ func (l *lifecycle) apply(changes []Change) []<-chan control.AgentOutcome {
 
 // renew applies settings that need a start of the agent. It reports whether the agent must be
 // stopped for them.
-func (l *lifecycle) renew(a *agent, spec settings.Agent) (expectation, bool) {
+func (l *lifecycle) renew(a *agent, spec *settings.Agent) (expectation, bool) {
 	switch {
 	case a.joined != nil:
-		a.next = &spec
+		a.next = spec
 		return expectation{told: "is joined through a pipe: the change applies when the pipe ends"}, false
 	case !a.wanted:
 		l.adopt(a, spec)
 		return expectation{told: "is not running: the change applies at its next start"}, false
 	}
-	a.next = &spec
+	a.next = spec
 	a.history.forget()
 	return expectation{up: true, run: a.run}, true
 }
 
 // adopt applies the settings that the configuration has now.
-func (l *lifecycle) adopt(a *agent, spec settings.Agent) {
+func (l *lifecycle) adopt(a *agent, spec *settings.Agent) {
 	a.Agent, a.next = spec, nil
 	a.voice.Adopt(spec.Output)
 	if a.mail != nil {

@@ -98,7 +98,7 @@ func (l *lifecycle) seat(guest settings.Agent, j *connection) (before *connectio
 		if err := l.stands(guest.Name); err != nil {
 			return nil, err
 		}
-		a = l.enter(guest)
+		a = l.enter(&guest)
 		a.guest = true
 		l.enlist()
 	case a.joined != nil:
@@ -173,7 +173,7 @@ func (ar *agentRun) start(spec child.Spec) (Process, error) {
 	l, j := ar.life, ar.joined
 	switch {
 	case j == nil && ar.spec.Client.Protocol != "":
-		return startClient(&ar.spec, l.options.Start, spec, ar.conversation, nil)
+		return startClient(ar.spec, l.options.Start, spec, ar.conversation, nil)
 	case j == nil:
 		return l.options.Start(spec)
 	}
@@ -205,10 +205,11 @@ func (ar *agentRun) start(spec child.Spec) (Process, error) {
 
 // byPipe returns the spec of an agent for a run that is a connection. Such a run has no command and needs no
 // environment or terminal.
-func byPipe(spec settings.Agent) settings.Agent {
+func byPipe(a *settings.Agent) *settings.Agent {
+	spec := *a
 	spec.Environ = func(context.Context) ([]string, error) { return nil, nil }
 	spec.Pty = false
-	return spec
+	return &spec
 }
 
 // inputEnded handles the end of a connection's input. The agent gets no more work. After its
@@ -247,7 +248,7 @@ func (l *lifecycle) parted(a *agent, ending child.Ending, why error) bool {
 	}
 	a.removed = a.removed || a.guest
 	if next != nil && !a.removed {
-		l.adopt(a, *next)
+		l.adopt(a, next)
 		l.enlist()
 	}
 	a.lastStop = a.lastExit
@@ -297,9 +298,9 @@ func (a *agent) setSuccessor(c Change) expectation {
 
 // amend applies settings that take effect at once. If other settings already wait for the end
 // of a connection, spec replaces those instead.
-func (l *lifecycle) amend(a *agent, spec settings.Agent) {
+func (l *lifecycle) amend(a *agent, spec *settings.Agent) {
 	if a.joined != nil && a.next != nil {
-		a.next = &spec
+		a.next = spec
 		return
 	}
 	l.adopt(a, spec)

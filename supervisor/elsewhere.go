@@ -28,7 +28,7 @@ import (
 
 // hostFor returns the host that is to run an agent, "" for this machine, or why the agent has to wait.
 func hostFor(a *agent, all *hosts.Hosts) (host, why string) {
-	spec := &a.Agent
+	spec := a.Agent
 	if a.next != nil {
 		spec = a.next
 	}

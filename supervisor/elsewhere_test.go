@@ -15,7 +15,7 @@ import (
 
 // A hub continues a run only if the record has no fact that concerns the run, or that the run may have caused.
 func TestUnsound(t *testing.T) {
-	far := &agentRun{spec: settings.Agent{Name: "far"}}
+	far := &agentRun{spec: &settings.Agent{Name: "far"}}
 	for name, test := range map[string]struct {
 		record wire.Record
 		waits  bool

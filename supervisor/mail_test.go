@@ -322,7 +322,7 @@ func TestActorsThatMove(t *testing.T) {
 		defaults(t, &is)
 		p := perform(t, Options{Record: newLedger()}, []settings.Agent{was}, map[string]part{"was": untilSignal, "is": untilEOF})
 		synctest.Wait()
-		next := p.life.agents["was"].Agent
+		next := *p.life.agents["was"].Agent
 		next.Actor = "PO:new"
 		applied := p.apply(Change{Action: settings.ActionRestart, Name: "was", Agent: next}, Change{Action: settings.ActionStart, Name: "is", Agent: is})
 		synctest.Wait()

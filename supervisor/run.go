@@ -32,8 +32,8 @@ func New(o Options, agents []settings.Agent) *Supervisor {
 	s.life.dispatcher = s.dispatcher
 	s.Requests = s.dispatcher.Requests()
 	s.inbox.wake = make(chan struct{}, 1)
-	for _, spec := range agents {
-		s.life.enter(spec)
+	for i := range agents {
+		s.life.enter(&agents[i])
 	}
 	return s
 }

@@ -68,7 +68,7 @@ func (l *lifecycle) tryStart(a *agent) {
 // take time. host is where it runs, "" for this machine.
 func (l *lifecycle) launch(a *agent, host string) {
 	if a.next != nil {
-		l.adopt(a, *a.next)
+		l.adopt(a, a.next)
 		l.enlist()
 	}
 	a.set(control.StateStarting, "")
@@ -98,7 +98,7 @@ func (l *lifecycle) launch(a *agent, host string) {
 type agentRun struct {
 	life      *lifecycle
 	agent     *agent
-	spec      settings.Agent
+	spec      *settings.Agent
 	run       string
 	session   []string     // environment variables that describe its session
 	joined    *connection  // nil for a child process
@@ -148,7 +148,7 @@ func (ar *agentRun) folder(user *child.User) dispatch.Folder {
 	if ar.joined != nil || ar.handed != nil && ar.spec.Confine != nil {
 		return dispatch.Folder{}
 	}
-	return folderOf(&ar.spec, user)
+	return folderOf(ar.spec, user)
 }
 
 // folderOf returns the folder that files are read from, for a run that is just being started.
@@ -181,7 +181,7 @@ func (ar *agentRun) make(ctx context.Context) (Process, error) {
 	own := ar.variables()
 	env = ar.openDoorway(user, append(without(env, own), own...))
 	spec := child.Spec{Run: ar.run, Listener: ar}
-	fill(&ar.spec, &spec, env, user)
+	fill(ar.spec, &spec, env, user)
 	c, err := ar.start(spec)
 	if err != nil {
 		ar.shut()
@@ -204,7 +204,7 @@ func (ar *agentRun) open() {
 // variables returns the variables of the run that are not from the configuration.
 func (ar *agentRun) variables() []string {
 	env := append([]string{"ORC_AGENT_ID=" + ar.spec.Name, "ORC_ACTOR=" + mail.ActorOfRun(cmp.Or(ar.spec.Actor, "W"), ar.run)}, ar.session...)
-	if ar.conversation = ar.life.conversation(&ar.spec); ar.conversation != "" {
+	if ar.conversation = ar.life.conversation(ar.spec); ar.conversation != "" {
 		env = append(env, "ORC_CONVERSATION="+ar.conversation)
 	}
 	return env

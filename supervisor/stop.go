@@ -155,7 +155,7 @@ func (l *lifecycle) stopped(a *agent, ending child.Ending) {
 		l.stopping.count(ran, h.forced, ending)
 	}
 	if a.next != nil {
-		l.adopt(a, *a.next)
+		l.adopt(a, a.next)
 		l.enlist()
 	}
 	if a.removed {

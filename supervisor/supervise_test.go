@@ -81,7 +81,7 @@ func TestVerdicts(t *testing.T) {
 // effect. The String of a time shows a monotonic reading.
 func TestClockIsMonotonic(t *testing.T) {
 	s := New(Options{}, nil)
-	a := s.life.enter(settings.Agent{Name: "a", Restart: settings.Restart{Burst: 5}})
+	a := s.life.enter(&settings.Agent{Name: "a", Restart: settings.Restart{Burst: 5}})
 	s.life.restartIn(a, time.Minute, "", 1)
 	require.Contains(t, a.due.at.String(), "m=+")
 	v := a.history.again(settings.Restart{Burst: 5, Window: time.Hour, Delay: time.Second, Factor: 1, MaxDelay: time.Second}, "", 0, time.Now(), 0.5)

@@ -15,7 +15,7 @@ import (
 )
 
 // enter adds an agent that does not run yet.
-func (l *lifecycle) enter(spec settings.Agent) *agent {
+func (l *lifecycle) enter(spec *settings.Agent) *agent {
 	a := &agent{Agent: spec, state: control.StateStopped}
 	a.voice = output.NewAgent(spec.Name, spec.Output, func(e wire.Event) {
 		l.post(func() { l.event(a, e) })

@@ -140,6 +140,7 @@ func (r *reader) agentBlock(b *hcl.Block, start Agent) []dependency {
 	}
 	var all []dependency
 	before := r.problems.Errors()
+	r.config.Agents = slices.Grow(r.config.Agents, len(names))
 	for i, name := range names {
 		if r.problems.Errors() > before {
 			break // the other replicas have the same mistakes

@@ -14,7 +14,7 @@ import (
 
 // Agents returns the agents of a configuration for the supervisor. base is the environment that they may inherit.
 func Agents(c *config.Config, base []string) []settings.Agent {
-	var all []settings.Agent
+	all := make([]settings.Agent, 0, len(c.Agents))
 	for i := range c.Agents {
 		a := &c.Agents[i]
 		spec := a.Agent
