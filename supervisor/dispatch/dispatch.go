@@ -201,8 +201,9 @@ func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
 	if saying(in) {
 		in.Took = time.Since(in.At)
 	}
-	if answer := d.kept(in); answer != nil {
-		d.take(handlers.Outcome{Letters: w.one(*answer)}, w)
+	if answer, ok := keptAnswer(in, d.version); ok {
+		w.kept[0] = answer
+		d.take(handlers.Outcome{Letters: w.kept[:]}, w)
 		return true
 	}
 	out := d.state.Handle(*in)
@@ -210,7 +211,9 @@ func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
 		w.missing = append(w.missing[:0], out.Missing...)
 		return false
 	}
-	d.remember(in, &out)
+	if !keepAnswer(in, &out, d.version) {
+		d.version++
+	}
 	d.explainRemoved(in, out.Refused)
 	if len(out.Records) > 0 {
 		d.quotas.add(&in.From, storedBy(in, &out), in.At)

@@ -79,6 +79,22 @@ func (r *Reader) request(line []byte, kind string, op *wire.Operation, members [
 	return q
 }
 
+// again returns the request in a line of a shape.
+func (r *Reader) again(line []byte, s *shape) wire.Message {
+	if s.repeat == nil {
+		s.repeat = new(wire.Repeat)
+	}
+	q := r.reads.requests.next()
+	q.ID, q.Timestamp = r.reads.text(line[s.id.from:s.id.to]), r.reads.text(line[s.time.from:s.time.to])
+	q.Operation, q.Declared, q.Repeat = s.operation.Name, s.operation, s.repeat
+	if s.payload.to == 0 {
+		q.Payload = []byte("{}")
+	} else {
+		q.Payload = line[s.payload.from:s.payload.to]
+	}
+	return q
+}
+
 // event reads the envelope of an event. An event has no answer, so a missing timestamp is not an
 // error.
 func (r *Reader) event(kind string, members []object.Member) wire.Message {
@@ -166,29 +182,4 @@ func body(k *dialect.Keys) []byte {
 		return []byte("{}")
 	}
 	return k.Payload
-}
-
-// plainTime reports whether a value is a time in the most common form, without parsing it:
-// 2006-01-02T15:04:05Z, with or without a fraction. ParseTime checks days that not every month
-// has.
-func plainTime(value []byte) bool {
-	const form = `"0000-00-00T00:00:00`
-	if len(value) < len(form)+len(`Z"`) || value[len(value)-2] != 'Z' {
-		return false
-	}
-	for i := range len(form) {
-		if form[i] != '0' && value[i] != form[i] || form[i] == '0' && !object.IsDigit(value[i]) {
-			return false
-		}
-	}
-	fraction := value[len(form) : len(value)-2]
-	for i, c := range fraction {
-		if i == 0 && c != '.' || i > 0 && !object.IsDigit(c) {
-			return false
-		}
-	}
-	two := func(at int) byte { return (value[at]-'0')*10 + value[at+1] - '0' }
-	month, day := two(6), two(9)
-	return month >= 1 && month <= 12 && day >= 1 && day <= 28 && two(12) < 24 && two(15) < 60 && two(18) < 60 &&
-		len(fraction) != 1 && len(fraction) <= len(".123456789")
 }
