@@ -16,6 +16,11 @@ const (
 	leastGarbage = 50
 
 	hugeHeap = 256 << 20
+
+	// restoreGarbage is the percentage after the first collection of a huge heap during a restart. That heap is
+	// mostly the text of a snapshot, and its State, which needs twice as much, would be marked several times
+	// while it grows.
+	restoreGarbage = 150
 )
 
 // usualGarbage is how many bytes of garbage there may be before a collection.
@@ -44,13 +49,15 @@ const restBytes = 1 << 20
 // further collection follows, the program is idle. The tender then collects once more and returns
 // the free memory to the system. The runtime would keep that memory.
 type gcTuner struct {
-	percent int
-	sample  []metrics.Sample
-	rest    *time.Timer  // fires when no collection has run for a while
-	own     *atomic.Bool // the next collection is due to rest
+	percent   int
+	sample    []metrics.Sample
+	rest      *time.Timer  // fires when no collection has run for a while
+	own       *atomic.Bool // the next collection is due to rest
+	restoring *atomic.Bool // no huge heap was collected, and the State is not restored
 }
 
-func tendGarbage() {
+// tendGarbage begins before a State is restored. The returned function is to be called after that.
+func tendGarbage() (restored func()) {
 	own := new(atomic.Bool)
 	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	last := uint64(0)
@@ -65,14 +72,21 @@ func tendGarbage() {
 		own.Store(true)
 		debug.FreeOSMemory()
 	})
-	c := &gcTuner{percent: muchGarbage, sample: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}, rest: rest, own: own}
+	restoring := new(atomic.Bool)
+	restoring.Store(true)
+	c := &gcTuner{percent: muchGarbage, sample: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}, rest: rest, own: own, restoring: restoring}
 	debug.SetGCPercent(c.percent)
 	runtime.SetFinalizer(c, (*gcTuner).look)
+	return func() {
+		if !restoring.Swap(false) {
+			debug.SetGCPercent(leastGarbage) // the heap may be larger than that allows, and is then collected now
+		}
+	}
 }
 
 func (t *gcTuner) look() {
 	metrics.Read(t.sample)
-	if percent := garbageFor(t.sample[0].Value.Uint64()); percent != t.percent {
+	if percent := t.percentFor(t.sample[0].Value.Uint64()); percent != t.percent {
 		debug.SetGCPercent(percent)
 		t.percent = percent
 	}
@@ -80,4 +94,13 @@ func (t *gcTuner) look() {
 		t.rest.Reset(restAfter)
 	}
 	runtime.SetFinalizer(t, (*gcTuner).look)
+}
+
+// percentFor is garbageFor, but for the first huge heap of a restart.
+func (t *gcTuner) percentFor(live uint64) int {
+	percent := garbageFor(live)
+	if percent == leastGarbage && t.restoring.CompareAndSwap(true, false) {
+		return restoreGarbage
+	}
+	return percent
 }

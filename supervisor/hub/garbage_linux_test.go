@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,18 @@ func TestGarbageFor(t *testing.T) {
 	}
 	for live, want := range map[uint64]int{0: 400, 6 << 20: 400, 12 << 20: 200, 24 << 20: 100, 255 << 20: 100, 256 << 20: 50, 4 << 30: 50} {
 		require.Equal(t, want, garbageFor(live), live)
+	}
+}
+
+// The heap of a restart may grow once by more than a huge heap may later.
+func TestGarbageOfARestart(t *testing.T) {
+	tuner := &gcTuner{restoring: new(atomic.Bool)}
+	tuner.restoring.Store(true)
+	for _, step := range []struct {
+		live uint64
+		want int
+	}{{40 << 20, gcPercent}, {360 << 20, restoreGarbage}, {880 << 20, leastGarbage}, {360 << 20, leastGarbage}} {
+		require.Equal(t, step.want, tuner.percentFor(step.live), step.live)
 	}
 }
 

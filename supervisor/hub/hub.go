@@ -120,8 +120,9 @@ func (h *Hub) StandBy(ctx context.Context) error { return h.Parts.Start(ctx, h.r
 // Supervise creates the supervisor with the state from the event log, and starts the parts that follow its events. All of its
 // errors are about the event log.
 func (h *Hub) Supervise(ctx context.Context, o supervisor.Options) error {
+	restored := func() {}
 	if os.Getenv("GOGC") == "" {
-		tendGarbage()
+		restored = tendGarbage()
 	}
 	if !h.Config.Store.Shared() {
 		if err := h.Parts.Start(ctx, h.record); err != nil {
@@ -139,6 +140,7 @@ func (h *Hub) Supervise(ctx context.Context, o supervisor.Options) error {
 	if err := h.Super.Restore(ctx); err != nil {
 		return err
 	}
+	restored()
 	h.meter.watch.Begin(h.Super.Seq())
 	return h.Parts.Start(ctx, h.verifier, h.notices, h.budgets, h.works)
 }
