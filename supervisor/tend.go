@@ -97,8 +97,12 @@ func (s *Supervisor) recordBegan(ctx context.Context) (began time.Time, err erro
 // dispatcher refuse additions of agents.
 type diskWatch struct{ warned, shut bool }
 
-// nearlyFull is the used share of a disk that causes a warning.
-const nearlyFull = 0.8
+// A disk is nearly full when it has less free space than this share of it, and less than this many bytes: a fifth of a
+// large disk lasts for long.
+const (
+	nearlyFull = 0.2
+	fewBytes   = 10 << 30
+)
 
 // A room is the free and the total space of a disk for this user, in bytes.
 type room struct{ free, total float64 }
@@ -114,7 +118,7 @@ func (w *diskWatch) check(s *Supervisor, look func(dir string) (room, error)) {
 	}
 	r, err := look(s.options.StateDir)
 	known := err == nil && r.total > 0
-	full := known && r.free <= (1-nearlyFull)*r.total
+	full := known && r.free <= min(nearlyFull*r.total, fewBytes)
 	if full && !w.warned {
 		s.options.Log.Warn("the disk of the state directory is nearly full",
 			"used", fmt.Sprintf("%.0f%%", 100*(1-r.free/r.total)), "see", "orchestrator help limits", "bound", `store { keep = "30d" }`)

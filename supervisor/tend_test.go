@@ -136,10 +136,14 @@ func TestNearlyFullDisk(t *testing.T) {
 	var said strings.Builder
 	s := &Supervisor{options: Options{StateDir: t.TempDir(), Log: hclog.New(&hclog.LoggerOptions{Output: &said})}}
 	var w diskWatch
-	for _, share := range []float64{0.5, 0.79, 0.8, 0.9, 0.94, 0.7, 0.85} {
+	for _, share := range []float64{0.5, 0.79, 0.81, 0.9, 0.94, 0.7, 0.85} {
 		w.check(s, func(string) (room, error) { return room{free: 1000 - 1000*share, total: 1000}, nil })
 	}
 	require.Equal(t, 2, strings.Count(said.String(), "nearly full"))
+	for _, free := range []float64{50, 11, 9, 8, 12, 9} { // of a large disk, in GiB
+		w.check(s, func(string) (room, error) { return room{free: free * (1 << 30), total: 1000 << 30}, nil })
+	}
+	require.Equal(t, 4, strings.Count(said.String(), "nearly full"))
 	w.check(s, func(string) (room, error) { return room{}, errors.New("no answer") })
 	r, err := roomOf(s.options.StateDir)
 	require.NoError(t, err)
