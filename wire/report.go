@@ -12,6 +12,9 @@ const ReportTaskResponse = "task-response"
 // CheckLog returns the error that Report returns for an event:log. It does not decode the
 // payload, because the line is kept unchanged.
 func (p *Payloads) CheckLog(r *AgentEvent) *Error {
+	if isPlainLog(r.Members) {
+		return nil
+	}
 	o, err := p.open(r.Payload, r.Members)
 	if err != nil {
 		return err
@@ -30,6 +33,15 @@ func (p *Payloads) CheckLog(r *AgentEvent) *Error {
 		o.Refuse("context", "must be an object")
 	}
 	return o.Err()
+}
+
+// isPlainLog reports whether an event:log has a level and a message, as most have, and there is nothing to refuse.
+func isPlainLog(members []object.Member) bool {
+	if len(members) != 2 || string(members[0].Key) != "level" || string(members[1].Key) != "message" {
+		return false
+	}
+	level, message := members[0].Value, members[1].Value
+	return level[0] == '"' && 'a' <= level[1]|0x20 && level[1]|0x20 <= 'z' && message[0] == '"'
 }
 
 // ReadReport is Payloads.Report for a single event.

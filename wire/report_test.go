@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/activity"
+	"orchestrator/wire/object"
 )
 
 func TestMeantType(t *testing.T) {
@@ -63,5 +64,26 @@ func TestReportsAreRefused(t *testing.T) {
 		_, err := ReadReport(test.name, []byte(test.payload), 64)
 		require.NotNil(t, err, "%s %s", test.name, test.payload)
 		require.Equal(t, test.pointer, err.Details["pointer"], "%s %s", test.name, test.payload)
+	}
+}
+
+// TestCheckLog checks that an event:log is judged as Report judges it.
+//
+// Rows: B-64.
+func TestCheckLog(t *testing.T) {
+	texts := []string{`"info"`, `"I"`, `" "`, `""`, `"\u0020"`, `"é"`, `"["`, `1`, `null`, `{}`, `["a"]`}
+	for _, level := range texts {
+		for _, message := range texts {
+			for _, payload := range []string{
+				`{"level":` + level + `,"message":` + message + `}`, `{"message":` + message + `,"level":` + level + `}`,
+				`{"level":` + level + `,"message":` + message + `,"context":{}}`, `{"level":` + level + `,"message":` + message + `,"level":` + level + `}`,
+				`{"level":` + level + `,"level":` + message + `}`, `{"level":` + level + `}`,
+			} {
+				members, _, ok := object.Scan([]byte(payload), object.AnyDepth, nil)
+				require.True(t, ok)
+				_, want := ReadReport("log", []byte(payload), 64)
+				require.Equal(t, want, (&Payloads{Depth: 64}).CheckLog(&AgentEvent{Name: "log", Payload: []byte(payload), Members: members}), payload)
+			}
+		}
 	}
 }
