@@ -69,7 +69,7 @@ func TestReportsAreRefused(t *testing.T) {
 
 // TestCheckLog checks that an event:log is judged as Report judges it.
 //
-// Rows: B-64.
+// Rows: B-65.
 func TestCheckLog(t *testing.T) {
 	texts := []string{`"info"`, `"I"`, `" "`, `""`, `"\u0020"`, `"é"`, `"["`, `1`, `null`, `{}`, `["a"]`}
 	for _, level := range texts {
