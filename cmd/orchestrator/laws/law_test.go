@@ -363,6 +363,33 @@ func TestLawSurface(t *testing.T) {
 	}
 }
 
+// maxFunctionFields is the number of function-typed fields of all structs. It only falls. The others are callbacks of the
+// SDK for its users, columns of tables, ends of what was begun, single functions that vary, and the fields of structs that
+// several objects fill in, where one interface would join what nil keeps apart.
+const maxFunctionFields = 175
+
+// TestLawFunctionFields counts function-typed fields: an interface is better than the methods of one object.
+func TestLawFunctionFields(t *testing.T) {
+	count := 0
+	for _, f := range source.Files(t) {
+		if f.Test || strings.HasPrefix(f.Folder, "fixtures") {
+			continue
+		}
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
+			if s, ok := n.(*ast.StructType); ok {
+				for _, field := range s.Fields.List {
+					if _, ok := field.Type.(*ast.FuncType); ok {
+						count += max(1, len(field.Names))
+					}
+				}
+			}
+			return true
+		})
+	}
+	require.LessOrEqual(t, count, maxFunctionFields)
+	require.Greater(t, count, maxFunctionFields-5, "lower the limit")
+}
+
 // owner returns the type that a function belongs to: of its receiver, else of its first parameter.
 func owner(function *ast.FuncDecl) string {
 	if function.Recv != nil {
