@@ -3,6 +3,7 @@ package object
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -121,7 +122,8 @@ func (s *Scanner) object(members []Member, wanted bool) ([]Member, bool) {
 	for {
 		s.Space()
 		from := s.At
-		if !s.Quoted() {
+		simple, ok := s.name()
+		if !ok {
 			return members, false
 		}
 		key := s.Text[from:s.At]
@@ -134,16 +136,33 @@ func (s *Scanner) object(members []Member, wanted bool) ([]Member, bool) {
 			return members, false
 		}
 		if wanted {
-			members = append(members, Member{Key: Unquote(key), Value: s.Text[from:s.At]})
+			bare := key[1 : len(key)-1]
+			if !simple {
+				bare = Unquote(key)
+			}
+			members = append(members, Member{Key: bare, Value: s.Text[from:s.At]})
 		}
-		if s.Next('}') {
-			s.room++
-			return members, true
+		if s.Next(',') {
+			continue
 		}
-		if !s.Next(',') {
+		if !s.Next('}') {
 			return members, false
 		}
+		s.room++
+		return members, true
 	}
+}
+
+// name reads a key, and reports whether it has plain characters only.
+func (s *Scanner) name() (simple, ok bool) {
+	if s.At >= len(s.Text) || s.Text[s.At] != '"' {
+		return false, false
+	}
+	if end := s.At + 1 + plain(s.Text[s.At+1:]); end < len(s.Text) && s.Text[end] == '"' {
+		s.At = end + 1
+		return true, true
+	}
+	return false, s.Quoted()
 }
 
 // member reads the value behind a quoted key, and takes it apart if it is the one to be.
@@ -271,8 +290,8 @@ func plain(text []byte) int {
 		w := binary.LittleEndian.Uint64(text[n:])
 		quote, slash := w^(ones*'"'), w^(ones*'\\')
 		special := (quote - ones) | (slash - ones) | (w - ones*' ') | w
-		if special&highs != 0 {
-			break
+		if special &= highs; special != 0 {
+			return n + bits.TrailingZeros64(special)/8
 		}
 	}
 	for n < len(text) {
