@@ -127,9 +127,9 @@ func (m *member) read(o *object.Reader, value []byte, field any) {
 		is, _ := o.Bool(m.key)
 		*p = &is
 	case *int64:
-		*p = m.number(o)
+		*p = m.number(o, value)
 	case **int64:
-		n := m.number(o)
+		n := m.number(o, value)
 		*p = &n
 	case **float64:
 		n, _ := o.Number(m.key)
@@ -145,6 +145,13 @@ func (m *member) read(o *object.Reader, value []byte, field any) {
 }
 
 func (m *member) text(o *object.Reader, value []byte) string {
+	if m.form == "enum" {
+		for _, word := range m.words {
+			if len(value) == len(word)+2 && value[0] == '"' && string(value[1:len(value)-1]) == word {
+				return word
+			}
+		}
+	}
 	if m.form == "" || m.form == "nonblank" { // the most frequent members, found once
 		if text, ok := object.Text(value); ok && (m.form == "" || !object.IsBlank(text)) {
 			return text
@@ -176,7 +183,10 @@ func (m *member) mustBe(o *object.Reader) {
 	}
 }
 
-func (m *member) number(o *object.Reader) int64 {
+func (m *member) number(o *object.Reader, value []byte) int64 {
+	if n, ok := object.Digits(value); ok && m.form != "ms" && n >= m.least && n <= m.most {
+		return n
+	}
 	if m.form == "ms" {
 		return o.Milliseconds(m.key, m.least)
 	}

@@ -333,6 +333,20 @@ func (r *Reader) Number(key string) (value float64, raw Raw) {
 	return value, Raw(bytes.Clone(digits))
 }
 
+// Digits returns the number that a JSON value of a few digits is, without an exponent or a sign, as most are.
+func Digits(value []byte) (n int64, ok bool) {
+	if len(value) == 0 || len(value) > 15 {
+		return 0, false
+	}
+	for _, c := range value {
+		if !IsDigit(c) {
+			return 0, false
+		}
+		n = 10*n + int64(c-'0')
+	}
+	return n, true
+}
+
 // MaxWhole is the largest integer that every JSON reader keeps exactly.
 const MaxWhole = 1<<53 - 1
 
