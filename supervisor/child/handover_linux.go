@@ -122,9 +122,15 @@ func (h *Host) Exec(path string, argv, env []string, files []int) error {
 		}
 		defer unix.CloseOnExec(fd)
 	}
-	done := make(chan forked, 1)
-	h.forks <- fork{path: path, argv: argv, attr: &syscall.ProcAttr{Env: env}, exec: true, done: done}
-	return (<-done).err
+	defer h.ask(fork{keep: []int{}})
+	files = slices.Concat([]int{0, 1, 2}, files)
+	slices.Sort(files)
+	for some := range slices.Chunk(slices.Compact(files), maxPassed) {
+		if f := h.ask(fork{keep: some}); f.err != nil {
+			return f.err
+		}
+	}
+	return h.ask(fork{path: path, argv: argv, attr: &syscall.ProcAttr{Env: env}, exec: true}).err
 }
 
 // inherit takes the state that the program before has handed over. The children wait for Adopt.
@@ -151,11 +157,7 @@ func (h *Host) Adopt(spec Spec, from Handed) (*Child, error) {
 	if err := c.takeStreams(&from); err != nil {
 		return nil, err
 	}
-	fd, err := unix.PidfdOpen(from.PID, 0) // the leader was not reaped, so the pid is its own
-	if err != nil {
-		return nil, os.NewSyscallError("pidfd_open", err)
-	}
-	c.sight.fd = fd
+	var err error
 	if c.leaf, err = h.leafs.find(spec.Run); err != nil {
 		return nil, err
 	}

@@ -47,9 +47,10 @@ type Host struct {
 	watchdog *watchdog // nil unless requested
 	exits    *exitWatch
 
-	forks chan fork
-	room  chan struct{} // limits the number of children being started
-	group sync.WaitGroup
+	forks   chan fork
+	passage *passage      // to the thread that serves forks
+	room    chan struct{} // limits the number of children being started
+	group   sync.WaitGroup
 
 	// census is held for reading while a child is started, and for writing while orphans are
 	// counted and reaped. Otherwise a leader that is not in leaders yet could be taken for an
@@ -77,7 +78,8 @@ type fork struct {
 	path string
 	argv []string
 	attr *syscall.ProcAttr
-	exec bool // become the program instead of starting a child
+	exec bool  // become the program instead of starting a child
+	keep []int // only take these files for exec, or close those that were taken if it is empty; nil: another request
 	done chan<- forked
 }
 
@@ -129,7 +131,10 @@ func NewHost(o Options) (*Host, error) {
 		}
 	}
 	o.Upgraded.dismissWatchdog()
-	h.group.Go(h.spawn)
+	entered := make(chan *passage)
+	h.group.Go(func() { h.spawn(entered) })
+	h.passage = <-entered
+	h.passage.settle()
 	h.group.Go(h.tend)
 	h.group.Go(h.exits.run)
 	return h, nil
@@ -139,22 +144,29 @@ func NewHost(o Options) (*Host, error) {
 // because the kernel sends the parent-death signal when the forking thread ends, not the process. The same thread must
 // execute another program at an upgrade, because that ends all other threads. A second thread would start a thousand
 // children a third faster, and could not keep its own at an upgrade.
-func (h *Host) spawn() {
+func (h *Host) spawn(entered chan<- *passage) {
 	served := make(chan struct{})
-	serve := func() {
+	serve := func(p *passage) {
 		defer close(served)
+		entered <- p
 		for f := range h.forks {
-			if f.exec {
-				f.done <- forked{err: syscall.Exec(f.path, f.argv, f.attr.Env)}
-				continue
+			var done forked
+			switch {
+			case f.exec:
+				done.err = p.exec(&f)
+			case f.keep != nil:
+				done.err = p.keep(f.keep)
+			default:
+				done.pid, done.err = p.fork(&f)
 			}
-			pid, _, err := syscall.StartProcess(f.path, f.argv, f.attr)
-			f.done <- forked{pid, err}
+			f.done <- done
 		}
 	}
 	if !mainLent.Load() { // tests and other programs do without upgrades
-		runtime.LockOSThread()
-		serve()
+		runtime.LockOSThread() // the thread ends with this goroutine
+		p := newPassage()
+		defer p.close()
+		serve(p)
 		return
 	}
 	mainThread <- serve
@@ -162,8 +174,8 @@ func (h *Host) spawn() {
 }
 
 var (
-	mainLent   atomic.Bool         // LendMainThread was called
-	mainThread = make(chan func()) // passes functions to the main thread
+	mainLent   atomic.Bool                 // LendMainThread was called
+	mainThread = make(chan func(*passage)) // passes functions to the main thread
 )
 
 // LendMainThread calls work on another thread, and lends the main thread to the hosts that work
@@ -172,8 +184,12 @@ var (
 func LendMainThread(work func()) {
 	mainLent.Store(true)
 	go work()
+	var p *passage
 	for serve := range mainThread {
-		serve()
+		if p == nil {
+			p = newPassage()
+		}
+		serve(p)
 	}
 }
 
@@ -221,11 +237,9 @@ func (h *Host) notLeaders(pids []int) []int {
 // start forks on a spawner. It adds the child to the leaders before the child can be taken for
 // an orphan.
 func (h *Host) start(c *Child, path string, argv []string, attr *syscall.ProcAttr) error {
-	done := make(chan forked, 1)
 	h.census.RLock()
 	defer h.census.RUnlock()
-	h.forks <- fork{path: path, argv: argv, attr: attr, done: done}
-	f := <-done
+	f := h.ask(fork{path: path, argv: argv, attr: attr})
 	if f.err != nil {
 		return f.err
 	}
@@ -234,6 +248,16 @@ func (h *Host) start(c *Child, path string, argv []string, attr *syscall.ProcAtt
 	h.leaders[f.pid] = c
 	h.mu.Unlock()
 	return nil
+}
+
+// ask returns the result of a request to the spawner.
+func (h *Host) ask(f fork) forked {
+	done := make(chan forked, 1)
+	f.done = done
+	if err := h.passage.ask(f, h.forks); err != nil {
+		return forked{err: err}
+	}
+	return <-done
 }
 
 // null opens the stdin of children that get none.

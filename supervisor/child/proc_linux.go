@@ -33,10 +33,10 @@ func cloexecPipe(ends *[2]int) error { return unix.Pipe2(ends[:], unix.O_CLOEXEC
 func widen(fd, size int) { _, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, size) }
 
 // attributes returns how the child is started: in its own group or, with a terminal or as another
-// user, session, in its leaf, and with a pidfd. It gets SIGKILL when this process dies. In a session of
+// user, session, and in its leaf. It gets SIGKILL when this process dies. In a session of
 // its own, another user cannot type into the terminal of this process.
 func (c *Child) attributes() *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, PidFD: &c.sight.fd}
+	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	switch {
 	case c.spec.Pty:
 		attr.Setsid, attr.Setctty, attr.Ctty = true, true, 0
@@ -54,7 +54,12 @@ func (c *Child) attributes() *syscall.SysProcAttr {
 // A sight watches a leader through a pidfd.
 type sight struct{ fd int }
 
-func (s *sight) open(int) error { return nil } // the process was started with its pidfd
+// open opens the pidfd of a leader that was not reaped, so that the pid is its own. The thread that forks would get the
+// pidfd of a clone in its own table.
+func (s *sight) open(pid int) (err error) {
+	s.fd, err = unix.PidfdOpen(pid, 0)
+	return os.NewSyscallError("pidfd_open", err)
+}
 
 // await returns how the leader ended, and waits for that. The leader stays a zombie.
 func (s *sight) await(int) Exit {

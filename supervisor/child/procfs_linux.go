@@ -311,7 +311,7 @@ func holders(pipe string) []Process {
 func (p *pump) pipeName() string {
 	var name string
 	_ = p.raw.Control(func(fd uintptr) {
-		name, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+		name, _ = os.Readlink(fmt.Sprintf("/proc/thread-self/fd/%d", fd))
 	})
 	return name
 }
