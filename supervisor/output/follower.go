@@ -328,13 +328,16 @@ func (u *Feed) NoteMessage(agent string) {
 type Notice struct {
 	Record wire.Record
 	once   sync.Once
-	event  wire.Event
+	event  *wire.Event // most are never asked for, and an Event is larger than a Record
 }
 
 // Event returns the fact as an event.
 func (n *Notice) Event() *wire.Event {
-	n.once.Do(func() { n.event = state.Tell(n.Record) })
-	return &n.event
+	n.once.Do(func() {
+		e := state.Tell(n.Record)
+		n.event = &e
+	})
+	return n.event
 }
 
 // Publish passes on facts in order.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -90,6 +91,11 @@ func TestSkippedEventsAreNotSpelled(t *testing.T) {
 	for f.Next(t.Context(), &spare, func(l Line) { heard = append(heard, l.Event.Kind) }) {
 	}
 	require.Equal(t, []string{events.OrchestratorIdle}, heard)
+}
+
+// TestSizeOfANotice checks that a recent event that nobody asks for takes little more than its record.
+func TestSizeOfANotice(t *testing.T) {
+	require.LessOrEqual(t, unsafe.Sizeof(Notice{}), unsafe.Sizeof(wire.Record{})+24)
 }
 
 // TestEventsAfterTheEnd checks that an event may come after the end, such as that the link of a host is
