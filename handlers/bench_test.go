@@ -174,13 +174,25 @@ func BenchmarkProgressBesideWaiting(b *testing.B) {
 	for range 10_000 {
 		z.submit(noOnesTask)
 	}
-	id := z.submit(workerTask)
-	worker := Actor{Kind: Agent, Name: z.state.Tasks.ByID[id].View.AssignedTo, Run: "r"}
-	r := &wire.AgentEvent{Name: "progress", Body: &activity.Progress{TaskID: id, Progress: 0.5}}
+	report := z.progress()
 	b.ReportAllocs()
 	for b.Loop() {
-		z.do(worker, r)
+		report()
 	}
+}
+
+// progress gives a worker a task. The returned function reports progress of it.
+func (b *bench) progress() (report func()) {
+	id := b.submit(workerTask)
+	worker := Actor{Kind: Agent, Name: b.state.Tasks.ByID[id].View.AssignedTo, Run: "r"}
+	r := &wire.AgentEvent{Name: "progress", Body: &activity.Progress{TaskID: id, Progress: 0.5}}
+	return func() { b.do(worker, r) }
+}
+
+// TestProgressAllocatesLittle checks that a fact without a request costs no answer.
+func TestProgressAllocatesLittle(t *testing.T) {
+	report := newBench(t, 1).progress()
+	require.LessOrEqual(t, testing.AllocsPerRun(100, report), 4.0)
 }
 
 // BenchmarkRequeue takes a task from an agent that does not read and gives it to the next, after

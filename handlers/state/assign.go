@@ -31,7 +31,7 @@ func (t *TaskAssigned) remember(s *State, r *wire.Record, k *Task) {
 		}, nil)
 		return
 	}
-	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	s.saveTaskReply(r, t.Request, k)
 }
 
 func OnlineWord(online bool) string {

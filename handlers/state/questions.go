@@ -289,7 +289,7 @@ func (t *TaskHelp) apply(s *State, r *wire.Record) {
 	}}
 	s.Questions.ByID[t.QuestionID] = q
 	s.Questions.Open = append(s.Questions.Open, q)
-	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	s.saveTaskReply(r, t.Request, k)
 }
 
 // QuestionWithdrawn records that a question no longer needs an answer.

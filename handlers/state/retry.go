@@ -58,7 +58,7 @@ func (t *TaskReopened) apply(s *State, r *wire.Record) {
 		k.Way = ByHand // for the history
 	}
 	s.unassign(k, agent, outcome, time.Time{})
-	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	s.saveTaskReply(r, t.Request, k)
 }
 
 // AttemptsSpent returns how many attempts a task had before it was reopened.

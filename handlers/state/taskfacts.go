@@ -81,7 +81,7 @@ func (t *TaskCreated) apply(s *State, r *wire.Record) {
 		t.handOn(s, k, r.Seq)
 	}
 	s.Tasks.Enqueue(k)
-	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	s.saveTaskReply(r, t.Request, k)
 }
 
 // follow sets the position of a task in its trace. It copies the texts, so that the rest of the
@@ -259,7 +259,7 @@ func (t *TaskStarted) apply(s *State, r *wire.Record) {
 		k.View.StartedAt = object.Timestamp(r.At)
 	}
 	s.updateStanding(s.Agents.ByID[k.View.AssignedTo])
-	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	s.saveTaskReply(r, t.Request, k)
 }
 
 // TaskProgress records the progress of a task.
@@ -283,7 +283,7 @@ func (t *TaskProgress) apply(s *State, r *wire.Record) {
 	if t.Output != nil {
 		k.EnsureExtra().Output = r.Seq
 	}
-	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	s.saveTaskReply(r, t.Request, k)
 	if w := k.Work(); w != nil && w.Phase == session.PhaseWorking {
 		s.enter(w, session.PhaseWorking, r.At)
 	}
@@ -344,7 +344,7 @@ func (t *TaskRequeued) apply(s *State, r *wire.Record) {
 	if a := s.Agents.ByID[t.Agent]; a != nil && t.Returned { // it runs, and may fit the task again
 		s.Tasks.Required.markChanged(a)
 	}
-	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	s.saveTaskReply(r, t.Request, k)
 }
 
 // unassign takes a task from its agent and lets it wait for another, but not before a time.
@@ -417,7 +417,7 @@ func (t *TaskDone) apply(s *State, r *wire.Record) {
 		k.setMerge(hub.MergeWaiting)
 	}
 	s.end(k, wire.TaskDone, r)
-	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	s.saveTaskReply(r, t.Request, k)
 }
 
 // listed returns the details of the task with the artifacts, without their content.
@@ -475,7 +475,7 @@ func (f *TaskFailed) apply(s *State, r *wire.Record) {
 		t.View.FailureClass = f.Class
 	}
 	s.end(t, wire.TaskFailed, r)
-	s.saveReply(AgentOf(r.From), f.Request, s.Tasks.Reply(t), nil)
+	s.saveTaskReply(r, f.Request, t)
 }
 
 // TaskCancelled records that a task is no longer wanted.
@@ -493,7 +493,7 @@ func (t *TaskCancelled) apply(s *State, r *wire.Record) {
 	k := s.Tasks.ByID[t.ID]
 	k.View.Reason = t.Reason
 	s.end(k, wire.TaskCancelled, r)
-	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	s.saveTaskReply(r, t.Request, k)
 }
 
 // TaskBlocked records that a task waits for one that will never be done. It is a warning: only a

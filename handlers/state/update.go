@@ -43,7 +43,7 @@ func (t *TaskUpdated) apply(s *State, r *wire.Record) {
 	})
 	k.urgency = hub.Urgency(k.View.Priority)
 	s.Tasks.Enqueue(k)
-	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	s.saveTaskReply(r, t.Request, k)
 }
 
 // reread decodes the changed documents of a task again. Unchanged documents may be only in the log.
@@ -137,7 +137,7 @@ func (t *TaskPlanned) apply(s *State, r *wire.Record) {
 	d.Plan, d.PlanFeedback = t.Plan, ""
 	s.rewrite(k, r, func() { k.View.Details = d })
 	s.move(k, wire.TaskPlanReview)
-	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	s.saveTaskReply(r, t.Request, k)
 }
 
 // rewrite changes texts or documents of a task, and remembers the record.
@@ -177,5 +177,5 @@ func (t *TaskRevise) apply(s *State, r *wire.Record) {
 	d.PlanFeedback = t.Feedback
 	k.View.Details = d
 	s.move(k, wire.TaskPlanning)
-	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	s.saveTaskReply(r, t.Request, k)
 }
