@@ -65,7 +65,8 @@ type Host struct {
 	closing chan struct{} // closed by Close
 
 	lookMu   sync.Mutex
-	nextLook *look // the next look, which has not begun; nil if not requested
+	nextLook *look     // the next look, which has not begun; nil if not requested
+	lookedAt time.Time // the end of the latest look
 
 	mu        sync.Mutex
 	leaders   map[int]*Child // by pid, until reaped

@@ -16,6 +16,9 @@ const (
 	// betweenReaps is the least time between two reaps of dead orphans. It limits the work that a shell causes by starting
 	// a command in the background every few milliseconds.
 	betweenReaps = 100 * time.Millisecond
+	// betweenLooks is the least time between two looks. Of children that end together, many then share one. The first
+	// child that ends does not wait.
+	betweenLooks = 2 * time.Millisecond
 	// slowTick is how often orphans are checked without a SIGCHLD.
 	slowTick = 5 * time.Second
 	// passes is the most often that one look reads the list of orphans.
@@ -54,12 +57,19 @@ func (h *Host) orphans() ([]orphan, error) {
 		<-mine.done
 		return mine.orphans, mine.err
 	}
+	h.lookMu.Lock()
+	wait := time.Until(h.lookedAt.Add(betweenLooks))
+	h.lookMu.Unlock()
+	time.Sleep(wait)
 	h.census.Lock()
 	defer h.census.Unlock()
 	h.lookMu.Lock()
 	h.nextLook = nil // later callers need a later look
 	h.lookMu.Unlock()
 	mine.orphans, mine.err = h.adopted()
+	h.lookMu.Lock()
+	h.lookedAt = time.Now()
+	h.lookMu.Unlock()
 	close(mine.done)
 	return mine.orphans, mine.err
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -193,4 +194,18 @@ func TestInheritedDescriptors(t *testing.T) {
 	defer h.Close()
 	exit, _ := start(t, h, sh(fmt.Sprintf("[ ! -e /proc/self/fd/%d ]", fd))).end(t)
 	require.Zero(t, exit.Code)
+}
+
+// TestLooksKeepTheirDistance checks that there is a time between two looks, in which children that end join the next
+// one.
+func TestLooksKeepTheirDistance(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *Host) {
+		const looks = 10
+		began := time.Now()
+		for range looks {
+			_, err := h.orphans()
+			require.NoError(t, err)
+		}
+		require.GreaterOrEqual(t, time.Since(began), (looks-1)*betweenLooks)
+	})
 }
