@@ -11,9 +11,10 @@ type ArchivedPage struct {
 	After   int64 // only tasks with a first record behind this one
 	Until   int64 // records of archived tasks up to this one
 	Takes   func(v *wire.Task, conversation string) bool
-	Created []int64 // the first records of the tasks in the list
-	Limit   int     // of the list; 0: none
-	Most    int64   // the limit for counting further tasks
+	Counts  func(task string) bool // whether a task is taken, if its id alone tells; nil: it does not
+	Created []int64                // the first records of the tasks in the list
+	Limit   int                    // of the list; 0: none
+	Most    int64                  // the limit for counting further tasks
 }
 
 // addArchived merges archived tasks into a list, in the order of their creation.
@@ -22,6 +23,15 @@ func (l Log) addArchived(list *wire.TaskList, page *ArchivedPage) error {
 	for r, err := range l.Find(wire.Search{Archived: true, After: page.After, Until: page.Until}) {
 		if err != nil {
 			return err
+		}
+		if m.full() && page.Counts != nil { // reading a task takes longer than finding it
+			if page.Counts(r.Correlation) {
+				m.more++
+			}
+			if m.more > page.Most {
+				break
+			}
+			continue
 		}
 		f, err := l.Decode(&r)
 		if err != nil {
@@ -63,8 +73,11 @@ type merged struct {
 	more    int64       // tasks beyond the limit
 }
 
+// full reports whether the list has as many tasks as its limit.
+func (m *merged) full() bool { return m.page.Limit > 0 && len(m.tasks) == m.page.Limit }
+
 func (m *merged) add(v wire.Task) {
-	if m.page.Limit > 0 && len(m.tasks) == m.page.Limit {
+	if m.full() {
 		m.more++
 		return
 	}

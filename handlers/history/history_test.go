@@ -28,7 +28,7 @@ func (s shelf) Record(seq int64) (wire.Record, error) {
 func (s shelf) Find(search wire.Search) iter.Seq2[wire.Record, error] {
 	return func(yield func(wire.Record, error) bool) {
 		for _, r := range s {
-			if slices.Contains(search.To, r.To) && r.Seq > search.After && (search.Until == 0 || r.Seq <= search.Until) && !yield(r, nil) {
+			if (search.Archived || slices.Contains(search.To, r.To)) && r.Seq > search.After && (search.Until == 0 || r.Seq <= search.Until) && !yield(r, nil) {
 				return
 			}
 		}
@@ -60,6 +60,13 @@ type said struct{ chain, to string }
 func (s said) Entry(e *session.Entry) string {
 	e.Chain, e.Document = s.chain, wire.Raw(`{}`)
 	return s.to
+}
+
+// shelved is a fact of a test: a task that is only in the log.
+type shelved struct{ created int64 }
+
+func (s shelved) Archived() (v *wire.Task, created int64, conversation string, err error) {
+	return &wire.Task{ID: fmt.Sprintf("a-%d", s.created)}, s.created, "", nil
 }
 
 // logOf returns a Log with some facts, each in a separate record.
@@ -108,6 +115,45 @@ func TestCompleteTask(t *testing.T) {
 	same, err := l.Complete(&wire.Nothing{}, nil)
 	require.NoError(t, err)
 	require.Equal(t, &wire.Nothing{}, same)
+}
+
+// TestArchivedPage checks that tasks beyond the limit of a list are counted, and that their records are not decoded if
+// their ids tell whether they count.
+func TestArchivedPage(t *testing.T) {
+	log := logOf(shelved{1}, shelved{3}, shelved{5}, shelved{6}, shelved{7}, shelved{8})
+	decode, decoded := log.Decode, 0
+	log.Decode = func(r *wire.Record) (any, error) {
+		decoded++
+		return decode(r)
+	}
+	page := &ArchivedPage{
+		Takes:   func(v *wire.Task, _ string) bool { return v.ID != "a-6" },
+		Created: []int64{2, 4, 9}, Limit: 3, Most: 100,
+	}
+	inMemory := &wire.TaskList{Tasks: []wire.Task{{ID: "m-2"}, {ID: "m-4"}, {ID: "m-9"}}, More: 1}
+	ask := func() (ids []string, more int64) {
+		answer, err := log.Complete(inMemory, []Page{{Archived: page}})
+		require.NoError(t, err)
+		for _, v := range answer.(*wire.TaskList).Tasks {
+			ids = append(ids, v.ID)
+		}
+		return ids, answer.(*wire.TaskList).More
+	}
+	ids, more := ask()
+	require.Equal(t, []string{"a-1", "m-2", "a-3"}, ids)
+	require.Equal(t, int64(6), more)
+	require.Equal(t, 6, decoded)
+	seen := 0
+	decoded = 0
+	page.Counts = func(task string) bool {
+		require.Equal(t, "t-1", task)
+		seen++
+		return seen != 2
+	}
+	again, moreAgain := ask()
+	require.Equal(t, ids, again)
+	require.Equal(t, more, moreAgain)
+	require.Equal(t, 2, decoded)
 }
 
 // TestSessionPage checks the limit and the filters of a page.

@@ -337,6 +337,11 @@ func (f *TaskFilter) Ended() bool {
 	})
 }
 
+// takesAll reports whether all tasks are selected.
+func (f *TaskFilter) takesAll() bool {
+	return f.All && f.Status == "" && f.State == "" && f.ProjectID == "" && f.ConversationID == "" && f.RequiredRole == ""
+}
+
 // Takes reports whether a task is selected that the caller sees in a state.
 func (f *TaskFilter) Takes(v *storedTask, state wire.TaskState, conversation string) bool {
 	if (f.Status != "" && state.Status() != f.Status && string(state) != f.Status && state.Hub() != f.State) || f.State != "" && state.Hub() != f.State {
@@ -373,7 +378,8 @@ func (ts *tasks) archivedPage(after, until int64, takes func(*wire.Task, string)
 	}
 	return history.Page{Archived: &history.ArchivedPage{
 		After: after, Until: until,
-		Takes: func(v *wire.Task, conversation string) bool { return !present[v.ID] && takes(v, conversation) },
+		Takes:  func(v *wire.Task, conversation string) bool { return !present[v.ID] && takes(v, conversation) },
+		Counts: func(task string) bool { return !present[task] },
 	}}, true
 }
 

@@ -219,6 +219,9 @@ func (s *State) ArchivedMatches(filter TaskFilter, after int64) history.Page {
 		archived := stored(v)
 		return filter.Takes(&archived, archived.State, conversation)
 	})
+	if !filter.takesAll() {
+		page.Archived.Counts = nil
+	}
 	return page
 }
 
