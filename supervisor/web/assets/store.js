@@ -49,7 +49,8 @@ export function onEvents(listener) {
 let stream = /** @type {ReturnType<typeof follow>|null} */ (null);
 let loading = false;
 let failures = 0;
-const pageSize = 1000;
+const firstPage = 1000; // tasks, so that something is soon there
+const nextPages = 10_000; // each answer also counts up to as many tasks that follow
 const maxBehind = 5000; // events; more of them take longer than a snapshot
 
 /** Reads everything, and follows the events from there. Until then the stream before goes on: it tells if the team stops. */
@@ -63,7 +64,7 @@ export async function load() {
     await refreshQuestions();
     const found = new Map();
     for (let cursor; ; ) {
-      const page = await ask("query-tasks", { limit: pageSize, cursor });
+      const page = await ask("query-tasks", { limit: cursor ? nextPages : firstPage, cursor });
       for (const t of page.tasks) found.set(t.id, t);
       if (!loaded.value) show(found);
       if (!page.more || !page.cursor) break;
