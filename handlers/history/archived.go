@@ -11,10 +11,11 @@ type ArchivedPage struct {
 	After   int64 // only tasks with a first record behind this one
 	Until   int64 // records of archived tasks up to this one
 	Takes   func(v *wire.Task, conversation string) bool
-	Counts  func(task string) bool // whether a task is taken, if its id alone tells; nil: it does not
-	Created []int64                // the first records of the tasks in the list
-	Limit   int                    // of the list; 0: none
-	Most    int64                  // the limit for counting further tasks
+	Whole   bool            // it takes all tasks but those in Present
+	Present map[string]bool // the ids of archived tasks that it does not take
+	Created []int64         // the first records of the tasks in the list
+	Limit   int             // of the list; 0: none
+	Most    int64           // the limit for counting further tasks
 }
 
 // addArchived merges archived tasks into a list, in the order of their creation.
@@ -24,8 +25,8 @@ func (l Log) addArchived(list *wire.TaskList, page *ArchivedPage) error {
 		if err != nil {
 			return err
 		}
-		if m.full() && page.Counts != nil { // reading a task takes longer than finding it
-			if page.Counts(r.Correlation) {
+		if m.full() && page.Whole { // the id of a task tells whether it counts
+			if !page.Present[r.Correlation] {
 				m.more++
 			}
 			if m.more > page.Most {

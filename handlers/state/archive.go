@@ -377,9 +377,8 @@ func (ts *tasks) archivedPage(after, until int64, takes func(*wire.Task, string)
 		present[id] = true
 	}
 	return history.Page{Archived: &history.ArchivedPage{
-		After: after, Until: until,
-		Takes:  func(v *wire.Task, conversation string) bool { return !present[v.ID] && takes(v, conversation) },
-		Counts: func(task string) bool { return !present[task] },
+		After: after, Until: until, Present: present,
+		Takes: func(v *wire.Task, conversation string) bool { return !present[v.ID] && takes(v, conversation) },
 	}}, true
 }
 

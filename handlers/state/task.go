@@ -219,9 +219,7 @@ func (s *State) ArchivedMatches(filter TaskFilter, after int64) history.Page {
 		archived := stored(v)
 		return filter.Takes(&archived, archived.State, conversation)
 	})
-	if !filter.takesAll() {
-		page.Archived.Counts = nil
-	}
+	page.Archived.Whole = filter.takesAll()
 	return page
 }
 

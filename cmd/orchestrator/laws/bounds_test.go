@@ -204,7 +204,7 @@ var bounds = map[string][]string{
 		"handlers/state.archive.absent", "handlers/state.archive.Guests", "handlers/state.archive.Missing", "handlers/state.delegations.Fresh", "handlers/state.delegations.Look",
 		"handlers/state.requirementQueue.Order", "handlers/state.SessionSaid.Notes", "handlers/state.sessions.Fresh", "handlers/state.taskQueue.Fresh", "handlers/state.taskQueue.key",
 		"handlers.turn.announcements", "handlers.turn.closed", "handlers.turn.departed", "handlers.turn.lostTasks", "handlers.turn.pages",
-		"handlers/history.ArchivedPage.Created", "handlers/history.Page.Inputs", "handlers/history.Page.Notes", "handlers/history.Page.Parts",
+		"handlers/history.ArchivedPage.Created", "handlers/history.ArchivedPage.Present", "handlers/history.Page.Inputs", "handlers/history.Page.Notes", "handlers/history.Page.Parts",
 		"handlers/history.Page.Results", "handlers/match.search.all", "handlers/match.search.among", "handlers/match.search.any", "handlers/match.search.carry",
 		"handlers/match.search.held", "handlers/match.search.lead", "handlers/match.search.soft", "handlers/match.search.sums", "handlers/match.soft.here",
 		"handlers/match.soft.there",
