@@ -99,7 +99,7 @@ var badAgents = []bad{
 	},
 	{
 		name:    "ends without its task",
-		program: "#!\necho '{\"level\":\"info\"}'",
+		program: "#!\nread -r task\necho '{\"level\":\"info\"}'",
 		flags:   []string{"--wait", "2m", "--grace", "2m", "--as", "worker"},
 		faults:  []string{"warn task"}, text: "exit 0 counts as done, even if it ignored the task", cure: "request:complete-task",
 	},
