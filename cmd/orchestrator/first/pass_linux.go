@@ -32,7 +32,8 @@ func pass(args []string) *Failure {
 		return nil
 	}
 	defer syscall.Close(fd)
-	c := form.Command{Program: form.Program(), Dir: dir, Columns: [2]int{columns(1), columns(2)}, Args: args, Environ: environ}
+	wide := [2]int{columns(1), columns(2)}
+	c := form.Command{Program: form.Program(), Dir: dir, Columns: wide, Args: args, Environ: environ}
 	if c.Program == "" || !send(fd, request(&c)) {
 		return nil
 	}
@@ -40,7 +41,7 @@ func pass(args []string) *Failure {
 	if !a.begins(isQuiet(args)) {
 		return nil
 	}
-	return a.print(socket)
+	return a.print(socket, &screen{to: os.Stdout, terminal: wide[0] > 0}, &screen{to: os.Stderr, terminal: wide[1] > 0})
 }
 
 // environment returns the variables that plain commands read. It reports false if another variable may select
@@ -189,7 +190,7 @@ func (a *answer) read() error {
 }
 
 // print prints the answer and exits. It returns nil if the orchestrator declines the command.
-func (a *answer) print(socket string) *Failure {
+func (a *answer) print(socket string, stdout, stderr *screen) *Failure {
 	var failed error // of the first write to stdout; the exit code of a failure comes before it
 	for {
 		kind, text, rest, ok := form.NextFrame(a.text)
@@ -202,10 +203,10 @@ func (a *answer) print(socket string) *Failure {
 		switch kind {
 		case form.Stdout:
 			if failed == nil {
-				_, failed = os.Stdout.Write(text)
+				failed = stdout.write(text)
 			}
 		case form.Stderr:
-			_, _ = os.Stderr.Write(text)
+			_ = stderr.write(text)
 		case form.Decline:
 			return nil
 		case form.Exit:

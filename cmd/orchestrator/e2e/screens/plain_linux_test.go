@@ -308,6 +308,33 @@ func TestPlainUnanswered(t *testing.T) {
 	}
 }
 
+// TestPlainOfStranger checks that an agent that puts its own socket into its folder cannot control the terminal of a
+// person who asks there for the status.
+func TestPlainOfStranger(t *testing.T) {
+	s := stage.New(t, `agent "cat" { command = ["cat"] }`)
+	require.NoError(t, os.Mkdir(s.Path(".orchestrator"), 0o700))
+	listener, err := net.Listen("unix", s.Path(".orchestrator/api.sock"))
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() { // ends with its connection
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = bufio.NewReader(conn).ReadString('\n')
+		_, _ = io.WriteString(conn, "HTTP/1.0 200 OK\r\n\r\no28 \x1b]52;c;aGk=\x07\x1b[31mred\x1b[0m\x1b[2Jx1 0")
+		_ = conn.Close()
+	}()
+	cmd := exec.Command(s.Program, "status")
+	cmd.Dir, cmd.Env = s.Dir, append(s.Environ(), "TERM=xterm")
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 80})
+	require.NoError(t, err)
+	defer terminal.Close()
+	text, _ := io.ReadAll(terminal) // a closed terminal gives an error
+	_ = cmd.Wait()
+	require.Equal(t, `\x1b]52;c;aGk=\x07`+"\x1b[31mred\x1b[0m"+`\x1b[2J`, string(text))
+}
+
 // TestPlainOnFullDisk checks that an answer that cannot be written is reported as by the command itself.
 func TestPlainOnFullDisk(t *testing.T) {
 	s := plainTeam(t)
