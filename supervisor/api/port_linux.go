@@ -48,18 +48,36 @@ func having(proc, inode, owner string) (hidden []int) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		dir := filepath.Join(proc, process.Name(), "fd")
-		files, err := os.ReadDir(dir)
-		if err != nil && isUser(filepath.Join(proc, process.Name(), "status"), owner) {
+		path := filepath.Join(proc, process.Name())
+		if _, err := os.ReadDir(filepath.Join(path, "fd")); err != nil && isUser(filepath.Join(path, "status"), owner) {
 			hidden = append(hidden, pid)
 		}
-		for _, file := range files {
-			if target, err := os.Readlink(filepath.Join(dir, file.Name())); err == nil && target == "socket:["+inode+"]" {
-				return []int{pid}
-			}
+		if HasFile(path, map[string]bool{"socket:[" + inode + "]": true}) {
+			return []int{pid}
 		}
 	}
 	return hidden
+}
+
+// HasFile reports whether a process, given by its folder in /proc, has one of some files. It looks at the main thread
+// and at another one: an orchestrator forks on its main thread, which has few files.
+func HasFile(process string, links map[string]bool) bool {
+	tables := []string{filepath.Join(process, "fd")}
+	threads, _ := os.ReadDir(filepath.Join(process, "task"))
+	for _, thread := range threads {
+		if len(tables) == 1 && thread.Name() != filepath.Base(process) {
+			tables = append(tables, filepath.Join(process, "task", thread.Name(), "fd"))
+		}
+	}
+	for _, table := range tables {
+		files, _ := os.ReadDir(table)
+		for _, file := range files {
+			if target, err := os.Readlink(filepath.Join(table, file.Name())); err == nil && links[target] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isUser reports whether a file of the kind /proc/PID/status names a user. The file of a process that has ended

@@ -31,6 +31,14 @@ func (p procTree) process(pid, user int, file string) {
 	require.NoError(p.t, os.Symlink(file, filepath.Join(dir, "fd", "3")))
 }
 
+// thread adds a thread with a file to a process.
+func (p procTree) thread(pid, thread int, file string) {
+	p.t.Helper()
+	dir := filepath.Join(p.dir, fmt.Sprint(pid), "task", fmt.Sprint(thread), "fd")
+	require.NoError(p.t, os.MkdirAll(dir, 0o755))
+	require.NoError(p.t, os.Symlink(file, filepath.Join(dir, "3")))
+}
+
 // space sets the PID namespace.
 func (p procTree) space(name string) {
 	p.t.Helper()
@@ -55,6 +63,11 @@ func TestHoldersOfAConnection(t *testing.T) {
 		pids  []int
 		known bool
 	}{
+		"not its main thread": {add: func(p procTree) {
+			p.process(5, 1000, "socket:[70]")
+			p.thread(5, 5, "socket:[70]")
+			p.thread(5, 6, "socket:[77]")
+		}, pids: []int{5}, known: true},
 		"one process": {add: func(p procTree) {
 			p.process(5, 1000, "socket:[70]")
 			p.process(6, 1000, "")

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"orchestrator/supervisor/api"
 )
 
 // listenerAt returns the program that listens at an address or blocks it. The pid is 0 if
@@ -70,11 +72,7 @@ func kernelIP(text string) (netip.Addr, bool) {
 func whoHas(links map[string]bool) (pid int, name string) {
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range processes {
-		open, _ := os.ReadDir(filepath.Join(process, "fd"))
-		for _, fd := range open {
-			if to, _ := os.Readlink(filepath.Join(process, "fd", fd.Name())); !links[to] {
-				continue
-			}
+		if api.HasFile(process, links) {
 			pid, _ = strconv.Atoi(filepath.Base(process))
 			name, _ := os.ReadFile(filepath.Join(process, "comm"))
 			return pid, strings.TrimSpace(string(name))
