@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 
@@ -28,8 +29,8 @@ const commandPath = apiPath + "command"
 // themselves.
 const maxCommands = 64
 
-// toCommand admits the operator at its own socket. An agent that may operate runs its commands itself: with the rights
-// of the orchestrator, they could read and change what the agent may not.
+// toCommand admits the operator at its own socket. An agent that may operate runs its commands itself, with its own
+// rights to files.
 func toCommand(c identity.Caller, r *http.Request) *wire.Error {
 	if c.Kind == identity.Operator && (!c.Wide || c.Name != "") {
 		return denied("commands are run only for the operator on this machine")
@@ -114,7 +115,7 @@ func (i *inside) RoundTrip(r *http.Request) (*http.Response, error) {
 	})
 	<-w.begun
 	return &http.Response{
-		Status: http.StatusText(w.status), StatusCode: w.status, Proto: r.Proto, ProtoMajor: 1, ProtoMinor: 1,
+		Status: strconv.Itoa(w.status) + " " + http.StatusText(w.status), StatusCode: w.status, Proto: r.Proto, ProtoMajor: 1, ProtoMinor: 1,
 		Header: w.header, Body: text, ContentLength: -1, Request: r,
 	}, nil
 }

@@ -128,7 +128,9 @@ func (s *screens) exit(code int) { s.end(form.Exit, strconv.Itoa(code)) }
 
 // decline drops the output and leaves the command to its caller.
 func (s *screens) decline() {
+	s.mu.Lock()
 	s.unsent = s.unsent[:0]
+	s.mu.Unlock()
 	s.end(form.Decline, "")
 }
 

@@ -24,7 +24,7 @@ import (
 	"orchestrator/cmd/orchestrator/first/form"
 )
 
-// printed is what a command has printed, and which way it went.
+// printed is the output of a command and its exit code.
 type printed struct {
 	stdout, stderr string
 	code           int
@@ -265,7 +265,7 @@ func TestPlainUnanswered(t *testing.T) {
 	head := "HTTP/1.0 200 OK\r\n\r\n"
 	for name, test := range map[string]struct {
 		answer   string
-		requests []string // the command, and then those of the command in its own process
+		requests []string // the passed command, then the requests of its own process
 		stderr   string
 	}{
 		"whole":          {head + "o3 hi\nx1 7", []string{"command"}, ""},
@@ -387,8 +387,8 @@ func TestFirstIsEarly(t *testing.T) {
 	}
 }
 
-// TestPlainOfAgents checks that the orchestrator runs no commands for an agent, not even for one that may operate: the
-// command could read or change what the agent may not. The agent's own process does it.
+// TestPlainOfAgents checks that the orchestrator runs no commands for an agent, not even for one that may operate: such
+// a command would have the orchestrator's rights to files. The agent's own process runs it.
 func TestPlainOfAgents(t *testing.T) {
 	s := stage.New(t, stage.QuickStop+`
 		agent "boss" {
